@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from inspect import unwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, get_args
 
@@ -16,13 +17,13 @@ from leafspan.documents import TREE_SETTINGS, IndexSettings, OpenOptions
 from leafspan.embedding import CheckedEmbedder, EmbeddingCache, default_embedder, find_cache, to_embedder
 from leafspan.engines import connect, is_address, is_awaited
 from leafspan.errors import DamagedIndex, InvalidArgument, StorageFailed, StorageReadOnly, WriterBusy
-from leafspan.flows import Flow, arun, awaiting, blocking, run
+from leafspan.flows import Flow, arun, awaiting, blocking, driver_awaits, parameters_of, run
 from leafspan.indexing import adopting
 from leafspan.lexical import Analysis, BM25Settings
 from leafspan.retrieval import Defaults, Sources, import_numpy
 from leafspan.search import SearchIndexes
 from leafspan.splitting import Splitter
-from leafspan.store import DamageRule, EmbedderRecord, OnDamage, Store, has_index, open_store
+from leafspan.store import DamageRule, OnDamage, Store, has_index, open_store, record_embedder
 from leafspan.text import UnicodeErrors
 from leafspan.trees import Trees, check_summary
 from leafspan.view import View
@@ -80,6 +81,7 @@ class Index(View):
 
     @classmethod
     @with_option_names
+    @blocking
     def open(
         cls,
         path: str | Path | None = None,
@@ -101,7 +103,7 @@ class Index(View):
         freshness: float = 0.0,
         on_damage: OnDamage = "raise",
         unicode_errors: UnicodeErrors = "strict",
-    ) -> Self:
+    ) -> Flow[Self]:
         """Open the index in a folder, in a database, or behind a client (a Chroma server, Chroma Cloud, in memory).
 
         Args:
@@ -164,7 +166,7 @@ class Index(View):
                 ``{name}.manifest`` is a collection that leafspan did not make. Another embedder raises the same, at the
                 first embedding.
         """
-        if is_awaited(client):
+        if is_awaited(client) and not (yield driver_awaits()):
             raise InvalidArgument(
                 f"client must not be asynchronous here, got {shown(client)}: use `await Index.aopen(...)`"
             )
@@ -183,49 +185,14 @@ class Index(View):
             on_damage,
             unicode_errors,
         )
-        return run(cls._open(opening.configured(config)))
+        return (yield from cls._open(opening.configured(config)))
 
     @classmethod
     @with_option_names
-    async def aopen(
-        cls,
-        path: str | Path | None = None,
-        *,
-        client: Any = None,
-        name: str = "kb",
-        embedder: Any = None,
-        splitter: Splitter | None = None,
-        context_sentences: int | None = None,
-        title_weight: float | None = None,
-        analyzer: Analysis | None = None,
-        bm25: BM25Settings | None = None,
-        config: Config | str | Path | Mapping[str, Any] | None = None,
-        cache_dir: str | Path | None = None,
-        embedding_cache: bool | EmbeddingCache | None = None,
-        create: bool = True,
-        read_only: bool = False,
-        timeout: float = 30.0,
-        freshness: float = 0.0,
-        on_damage: OnDamage = "raise",
-        unicode_errors: UnicodeErrors = "strict",
-    ) -> Self:
+    @parameters_of(open)
+    async def aopen(cls, *arguments: Any, **options: Any) -> Self:
         """Like ``open``. It also takes an asynchronous client, for which only the ``a...`` methods work."""
-        opening = _Opening(
-            path,
-            client,
-            name,
-            embedder,
-            OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25),
-            cache_dir,
-            embedding_cache,
-            create,
-            read_only,
-            timeout,
-            freshness,
-            on_damage,
-            unicode_errors,
-        )
-        return await arun(cls._open(opening.configured(config)))
+        return await arun(unwrap(cls.open)(cls, *arguments, **options))
 
     @classmethod
     def _open(cls, opening: _Opening) -> Flow[Self]:
@@ -256,7 +223,8 @@ class Index(View):
         def open_trees(create: bool) -> Flow[Store]:
             return open_one(f"{name}{TREES}", settings=TREE_SETTINGS, create=create, damage=rule.for_trees())
 
-        checked = CheckedEmbedder(EmbedderRecord(store), embedder, opening.timeout, vectors, store.id)
+        write_first = partial(record_embedder, store, timeout=opening.timeout)
+        checked = CheckedEmbedder(store.embedder, write_first, embedder, vectors, store.id)
         reopen = None
         if path is not None:
             absolute = Path(path).expanduser().absolute()
@@ -270,7 +238,7 @@ class Index(View):
             opening.unicode_errors,
         )
         index = cls(sources, settings, opening.timeout)
-        yield from index._restore_vectors(embed=checked.local)
+        yield from index._restore_vectors(embed=checked.embedder.local)
         return index
 
     @classmethod
@@ -445,30 +413,23 @@ class Index(View):
             if findings:
                 return findings
             raise
+        parts = [(self._sources.indexes, options)]
         if (trees := (yield from self._sources.trees.existing())) is not None:
             remedy = "build_tree() makes its tree again"
             of_trees = replace(options, remedy=remedy, derived=True, check_leaf=check_summary)
-            problems = yield from indexing.examine(trees.store, of_trees)
-            findings += [replace(each, problem=f"its tree: {each.problem}") for each in problems]
-        if not quick:
-            findings += yield from indexing.examine_database(self._store)
-        for indexes in () if quick else (self._sources.indexes, trees):
-            if indexes is not None:
-                findings += yield from indexing.examine_vectors(
-                    indexes.store,
-                    indexes.vectors,
-                    self._embed_again,
-                    self._settings,
-                    repair=repair,
-                    timeout=self._timeout,
-                )
-        for indexes in (self._sources.indexes, trees) if verifying else ():
-            if indexes is not None:
-                embed_here = self._embed_again if self._embedder.local else None
-                as_stored = replace(options, check_leaf=check_summary) if indexes is trees else options
-                problems = yield from indexing.verify(indexes.store, indexes.copies, embed_here, self._settings, as_stored)
-                of_tree = "its tree: " if indexes is trees else ""
-                findings += [replace(each, problem=of_tree + each.problem) for each in problems]
+            parts.append((trees, of_trees))
+            findings += _of_trees((yield from indexing.examine(trees.store, of_trees)))
+        if quick:
+            return findings
+        findings += yield from indexing.examine_database(self._store)
+        for indexes, _ in parts:
+            findings += yield from indexing.examine_vectors(
+                indexes.store, indexes.vectors, self._embed_again, self._settings, repair=repair, timeout=self._timeout
+            )
+        for indexes, own in parts if verifying else ():
+            embed = self._embed_again if self._embedder.embedder.local else None
+            problems = yield from indexing.verify(indexes.store, indexes.copies, embed, self._settings, own)
+            findings += _of_trees(problems) if indexes is trees else problems
         return findings
 
     @property
@@ -591,3 +552,7 @@ def _reached(path: Any, client: Any, name: str, timeout: float) -> Flow[tuple[An
         return path, client, name
     client, named = yield from connect(path, timeout)
     return None, client, named or name
+
+
+def _of_trees(findings: Sequence[Finding]) -> list[Finding]:
+    return [replace(each, problem=f"its tree: {each.problem}") for each in findings]

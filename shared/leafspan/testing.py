@@ -90,9 +90,9 @@ class EngineLaws:
         notes = {"of": "laws", "settings": '{"a": ["ü", 1]}'}
         self.do(engine, table.annotate(notes))
         other = self.open(connect)
-        found = self.do(other, other.table("laws"))
-        assert found is not None
-        assert dict(found.notes) == notes
+        reopened = self.do(other, other.table("laws"))
+        assert reopened is not None
+        assert dict(reopened.notes) == notes
         listed = {name: dict(each) for name, each in self.do(other, other.tables()).items()}
         assert listed == {"laws": notes, "laws-2": {"of": "laws"}}
 
@@ -111,20 +111,20 @@ class EngineLaws:
             opened = self.do(other, other.table(name))
             assert opened is not None
             fields: list[Field] = ["text", "metadata", "vector"] if name == "laws" else ["text", "metadata"]
-            for found in (self.do(other, opened.get(list(_IDS), fields)), self.do(other, opened.scan(fields))):
-                assert sorted(found) == sorted(_IDS)
+            for stored in (self.do(other, opened.get(list(_IDS), fields)), self.do(other, opened.scan(fields))):
+                assert sorted(stored) == sorted(_IDS)
                 for each in expected:
-                    _check_equal(found[each.id], each)
+                    _check_equal(stored[each.id], each)
 
     def test_a_record_without_text_or_metadata_is_one(self, connect: Callable[[], Any]) -> None:
         """A record may have no text, and a record may have only metadata."""
         engine = self.open(connect)
         table = self.made(engine, searched=False)
         self.do(engine, table.put([Record("a", metadata={"row": "1"}), Record("b", "text", {"of": "x"})]))
-        found = self.do(engine, table.get(["a", "b"], ["text", "metadata"]))
-        assert found["a"].text is None
-        assert dict(found["a"].metadata or {}) == {"row": "1"}
-        assert found["b"].text == "text"
+        stored = self.do(engine, table.get(["a", "b"], ["text", "metadata"]))
+        assert stored["a"].text is None
+        assert dict(stored["a"].metadata or {}) == {"row": "1"}
+        assert stored["b"].text == "text"
 
     def test_unknown_ids_and_empty_lists_are_no_error(self, connect: Callable[[], Any]) -> None:
         """Unknown ids are not found, deleting them does no harm, and empty lists have no effect."""
@@ -149,9 +149,9 @@ class EngineLaws:
         new = Record("a", "two", {"x": "2", "y": "b"}, _VECTORS[1])
         for _ in range(2):
             self.do(engine, table.put([new]))
-            found = self.do(engine, table.scan(["text", "metadata", "vector"]))
-            assert list(found) == ["a"]
-            _check_equal(found["a"], new)
+            stored = self.do(engine, table.scan(["text", "metadata", "vector"]))
+            assert list(stored) == ["a"]
+            _check_equal(stored["a"], new)
         assert self.do(engine, table.find("y", ["a"])) == set()
 
     def test_any_number_of_records_goes_in_and_out(self, connect: Callable[[], Any]) -> None:
@@ -203,7 +203,7 @@ class EngineLaws:
         exact = _unit(queries) @ _unit(vectors).T
         rows = self.do(engine, table.nearest(queries, 10, ["text", "metadata"]))
         assert list(map(len, rows)) == [10] * len(queries)
-        found = 0
+        hits = 0
         for row, cosines in zip(rows, exact, strict=True):
             _check_sorted(row)
             for near in row:
@@ -211,8 +211,8 @@ class EngineLaws:
                 assert abs(near.similarity - cosines[place]) < 1e-3, "it is not the cosine similarity"
                 assert (near.record.text, dict(near.record.metadata or {})) == (f"text {place}", {"n": place})
             best = set(map(str, np.argsort(-cosines)[:10]))
-            found += len(best & {near.record.id for near in row})
-        assert found >= self.least_recall * 10 * len(queries), f"{found} of {10 * len(queries)} were found"
+            hits += len(best & {near.record.id for near in row})
+        assert hits >= self.least_recall * 10 * len(queries), f"{hits} of {10 * len(queries)} were found"
 
     def test_a_search_finds_what_was_put_and_not_what_was_deleted(self, connect: Callable[[], Any]) -> None:
         """A search sees changes at once, and returns at most the existing records."""
@@ -264,9 +264,9 @@ class EngineLaws:
                     if record.text != str((record.metadata or {}).get("turn")):
                         problems.append(f"a reader saw {shown(record)}")
 
-        def kept(function: Callable[..., None], *given: Any) -> None:
+        def kept(function: Callable[..., None], *arguments: Any) -> None:
             try:
-                function(*given)
+                function(*arguments)
             except Exception as error:
                 problems.append(f"{type(error).__name__}: {error}")
 
@@ -297,9 +297,9 @@ class EngineLaws:
         table = self.do(engine, engine.table("kept"))
         assert table is not None
         assert dict(table.notes) == {"of": "one"}
-        found = self.do(engine, table.scan(["text", "metadata", "vector"]))
-        assert sorted(found, key=int) == list(map(str, range(1, 50)))
-        for id_, each in found.items():
+        stored = self.do(engine, table.scan(["text", "metadata", "vector"]))
+        assert sorted(stored, key=int) == list(map(str, range(1, 50)))
+        for id_, each in stored.items():
             _check_equal(each, Record(id_, "text", {"n": int(id_)}, [1.0, float(id_), 0.0]))
 
 
@@ -307,16 +307,16 @@ def _numbered(numbers: Sequence[int]) -> list[Record]:
     return [Record(str(n), f"text {n}", {"n": n}, (1.0, float(n), 0.0)) for n in numbers]
 
 
-def _check_equal(found: Record, put: Record) -> None:
+def _check_equal(stored: Record, put: Record) -> None:
     """Check that a record is as it was put, including types: True is not 1."""
     import numpy as np
 
-    assert found.text == put.text, f"the text of {shown(put.id)} was changed"
-    metadata = ({key: _typed(value) for key, value in (each.metadata or {}).items()} for each in (found, put))
+    assert stored.text == put.text, f"the text of {shown(put.id)} was changed"
+    metadata = ({key: _typed(value) for key, value in (each.metadata or {}).items()} for each in (stored, put))
     assert next(metadata) == next(metadata), f"the metadata of {shown(put.id)} were changed"
     if put.vector is not None:
-        there, expected = (_unit(np.asarray([each.vector], np.float32)) for each in (found, put))
-        assert np.allclose(there, expected, rtol=0, atol=1e-6), f"the vector of {shown(put.id)} was changed"
+        own, expected = (_unit(np.asarray([each.vector], np.float32)) for each in (stored, put))
+        assert np.allclose(own, expected, rtol=0, atol=1e-6), f"the vector of {shown(put.id)} was changed"
 
 
 def _typed(value: Any) -> Any:

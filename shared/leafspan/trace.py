@@ -104,8 +104,8 @@ class Fused:
     @property
     def has_parts_beside_lists(self) -> bool:
         """Whether the score has more parts than the lists that found the result, such as larger nodes or neighbours."""
-        given = any(each.source.startswith(_OF_LARGER_NODES) or each.source == _SOFT for each in self.contributions)
-        return given or self.neighbour_bonus > 0 or self.summary_bonus > 0 or self.reference is not None
+        has_lists = any(each.source.startswith(_OF_LARGER_NODES) or each.source == _SOFT for each in self.contributions)
+        return has_lists or self.neighbour_bonus > 0 or self.summary_bonus > 0 or self.reference is not None
 
     @property
     def reference_bonus(self) -> float:

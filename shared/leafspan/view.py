@@ -391,13 +391,13 @@ class View:
             ConcurrentUpdate: if documents were replaced during every one of ten attempts to read them.
             RetrievalTimeout: if it takes longer than ``timeout``. The retrieval stops after the call that is running.
         """
-        [passages] = self._asked([query], strategy, options, several=False)
+        [passages] = self._answer([query], strategy, options, several=False)
         return passages
 
     @takes_call_options
     async def aretrieve(self, query: One, strategy: StrategyLike | None = None, **options: Unpack[CallOptions]) -> Passages:
         """Like ``retrieve``."""
-        [passages] = await self._aasked([query], strategy, options, several=False)
+        [passages] = await self._aanswer([query], strategy, options, several=False)
         return passages
 
     @takes_call_options
@@ -409,14 +409,14 @@ class View:
         Raises:
             InvalidArgument: if ``queries`` is no list. Otherwise as for ``retrieve``.
         """
-        return self._asked(queries, strategy, options, several=True)
+        return self._answer(queries, strategy, options, several=True)
 
     @takes_call_options
     async def aretrieve_many(
         self, queries: Sequence[One], strategy: StrategyLike | None = None, **options: Unpack[CallOptions]
     ) -> list[Passages]:
         """Like ``retrieve_many``."""
-        return await self._aasked(queries, strategy, options, several=True)
+        return await self._aanswer(queries, strategy, options, several=True)
 
     def as_strategy(
         self,
@@ -527,19 +527,19 @@ class View:
     def _scoped(self, scope: Scope) -> View:
         return View(self._sources, self._settings, self._timeout, scope)
 
-    def _asked(self, asked: Any, strategy: Any, options: CallOptions, *, several: bool) -> list[Passages]:
+    def _answer(self, queries: Any, strategy: Any, options: CallOptions, *, several: bool) -> list[Passages]:
         check_timeout(options.get("timeout"))
         chosen, limits = self._strategy_of(strategy), self._limits(options)
-        asked = self._readable(asked)
+        queries = self._readable(queries)
         with recorded(chosen, several=several, private=self.is_private) as recording:
-            return run_within(self._retrieve(asked, chosen, limits, recording), options.get("timeout"))
+            return run_within(self._retrieve(queries, chosen, limits, recording), options.get("timeout"))
 
-    async def _aasked(self, asked: Any, strategy: Any, options: CallOptions, *, several: bool) -> list[Passages]:
+    async def _aanswer(self, queries: Any, strategy: Any, options: CallOptions, *, several: bool) -> list[Passages]:
         check_timeout(options.get("timeout"))
         chosen, limits = self._strategy_of(strategy), self._limits(options)
-        asked = self._readable(asked)
+        queries = self._readable(queries)
         with recorded(chosen, several=several, private=self.is_private) as recording:
-            return await arun_within(self._retrieve(asked, chosen, limits, recording), options.get("timeout"))
+            return await arun_within(self._retrieve(queries, chosen, limits, recording), options.get("timeout"))
 
     def _vectors(self, texts: Sequence[str], *, questions: bool) -> Flow[list[list[float]]]:
         """Embed texts for a host's own filters. Nothing is stored."""
@@ -555,9 +555,9 @@ class View:
         """The strategy of a call."""
         return self._sources.defaults.strategy_of(strategy)
 
-    def _readable(self, asked: Any) -> Any:
+    def _readable(self, question: Any) -> Any:
         """Replace halves of surrogate pairs in a question, if the index was opened so."""
-        return without_surrogates(asked) if self._sources.unicode_errors == "replace" else asked
+        return without_surrogates(question) if self._sources.unicode_errors == "replace" else question
 
     def _target(self) -> WriteTarget:
         return indexing.WriteTarget(
@@ -641,8 +641,8 @@ class View:
     def _ingest(self, documents: Iterable[object] | object, options: AddOptions) -> Flow[Added]:
         return indexing.ingest(self._target(), documents, options, self._ingest_rules(options.volatile_keys))
 
-    def _retrieve(self, asked: Any, strategy: Strategy, limits: Limits, recording: Recording) -> Flow[Any]:
-        return recording.of(retrieve_from_index(self._sources, asked, strategy, limits, self._scope), asked)
+    def _retrieve(self, query: Any, strategy: Strategy, limits: Limits, recording: Recording) -> Flow[Any]:
+        return recording.of(retrieve_from_index(self._sources, query, strategy, limits, self._scope), query)
 
     def _stats(self) -> Flow[Stats]:
         return indexing.index_stats(self._store, self._embedder, self._sources.trees, self._settings, self._scope)

@@ -14,7 +14,7 @@ import pytest
 
 from leafspan import Document, Embedder, Index, WriterBusy
 from leafspan.embedding import embed_in_batches, to_embedder
-from leafspan.embedding._retrying import RetryingEmbedder, asks_for_less, may_pass, retry_after
+from leafspan.embedding._checked import RetryingEmbedder, asks_for_less, may_pass, retry_after
 from leafspan.errors import FunctionFailed
 from leafspan.flows import arun, run
 from tests.embedding.test_embedding import vector

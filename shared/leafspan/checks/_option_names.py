@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import MISSING, Field, fields
 from functools import wraps
-from inspect import iscoroutinefunction
+from inspect import iscoroutinefunction, unwrap
 from types import FunctionType
 from typing import Any, TypeVar
 
@@ -76,7 +76,7 @@ def _hint(owner: str, name: str, known: Collection[str], of_a_call: Collection[s
 def with_option_names(function: F, *, of_a_call: Collection[str] = (), more: Collection[str] = ()) -> F:
     """The function, with a leafspan error for an option that is neither its own nor among ``more``."""
     assert isinstance(function, FunctionType)
-    code = function.__code__
+    code = unwrap(function).__code__
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     is_method = names[:1] in (("self",), ("cls",))
     name, known = function.__name__, dict.fromkeys((*names[is_method:], *more))

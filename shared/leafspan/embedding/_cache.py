@@ -124,11 +124,12 @@ class CacheFile:
 
     def find(self, space: Space, keys: Sequence[bytes]) -> dict[bytes, Vector]:
         """Return the cached vectors of these texts by key, and mark them as used now."""
-        return self._use(lambda database: _find(database, space, keys)) or {}
+        return self._use(lambda database: _vectors_of(database, space, keys)) or {}
 
     def knows_of_others(self, space: Space) -> bool:
         """Whether another index has cached vectors of the same embedder, and this space is still empty."""
-        return bool(self._use(lambda database: _is_only_elsewhere(database, space)))
+        alike = self._use(lambda database: _alike(database, space.identity))
+        return bool(alike) and all(each.owner != space.owner for each in alike or ())
 
     def keep(self, space: Space, vectors: Mapping[bytes, Vector]) -> None:
         """Cache the vectors of these texts, given by key. If the file becomes too large, delete others."""
@@ -205,11 +206,11 @@ def _set_up(database: sqlite3.Connection) -> None:
         time.sleep(_PAUSE)
 
 
-def _find(database: sqlite3.Connection, space: Space, keys: Sequence[bytes]) -> dict[bytes, Vector]:
+def _vectors_of(database: sqlite3.Connection, space: Space, keys: Sequence[bytes]) -> dict[bytes, Vector]:
     stored = _find_space(database, space)
     if stored is None:
         return {}
-    found: dict[bytes, Vector] = {}
+    vectors: dict[bytes, bytes] = {}
     for start in range(0, len(keys), _AT_ONCE):
         some = keys[start : start + _AT_ONCE]
         marks = ",".join("?" * len(some))
@@ -217,12 +218,12 @@ def _find(database: sqlite3.Connection, space: Space, keys: Sequence[bytes]) -> 
             f"SELECT text, vector, checksum FROM vectors WHERE space = ? AND text IN ({marks})",
             (stored.number, *some),
         )
-        whole = (row[:2] for row in rows if stored.checksum(*row[:2]) == row[2])
-        found.update((text, _unpacked(vector)) for text, vector in whole)
+        vectors |= {text: vector for text, vector, checksum in rows if stored.checksum(text, vector) == checksum}
     now = _next_use(database)
-    uses = ((now, stored.number, key) for key in found)
+    uses = ((now, stored.number, key) for key in vectors)
     database.executemany("UPDATE vectors SET used = ? WHERE space = ? AND text = ?", uses)
-    return {key: vector for key, vector in found.items() if len(vector) == space.identity.dimension}
+    unpacked = {key: _unpacked(vector) for key, vector in vectors.items()}
+    return {key: vector for key, vector in unpacked.items() if len(vector) == stored.dimension}
 
 
 def _keep(database: sqlite3.Connection, space: Space, vectors: Mapping[bytes, Vector]) -> None:
@@ -255,27 +256,21 @@ class _StoredSpace(NamedTuple):
 
 
 def _find_space(database: sqlite3.Connection, space: Space) -> _StoredSpace | None:
-    """Return the space in the file, or None if it has no vectors yet.
+    """Return the space in the file, or None if it has no vectors yet."""
+    return next((each for each in _alike(database, space.identity) if each.owner == space.owner), None)
+
+
+def _alike(database: sqlite3.Connection, identity: EmbedderIdentity) -> list[_StoredSpace]:
+    """Return the spaces of an embedder, of all owners.
 
     The vector of the probe text may differ a little: services do not always give the same numbers.
     """
     rows = database.execute(
-        "SELECT id, owner, name, dimension, probe FROM spaces WHERE owner = ? AND name = ? AND dimension = ? ORDER BY id",
-        (space.owner, space.identity.name, space.identity.dimension),
-    )
-    vector = space.identity.vector
-    stored = (_StoredSpace(*row) for row in rows.fetchall())
-    return next((each for each in stored if EmbedderIdentity(*each[2:]).is_same(vector)), None)
-
-
-def _is_only_elsewhere(database: sqlite3.Connection, space: Space) -> bool:
-    identity = space.identity
-    rows = database.execute(
-        "SELECT owner, name, dimension, probe FROM spaces WHERE name = ? AND dimension = ?",
+        "SELECT id, owner, name, dimension, probe FROM spaces WHERE name = ? AND dimension = ? ORDER BY id",
         (identity.name, identity.dimension),
     )
-    alike = {owner for owner, *stored in rows.fetchall() if EmbedderIdentity(*stored).is_same(identity.vector)}
-    return bool(alike) and space.owner not in alike
+    stored = [_StoredSpace(*row) for row in rows.fetchall()]
+    return [each for each in stored if EmbedderIdentity(*each[2:]).is_same(identity.vector)]
 
 
 def _next_use(database: sqlite3.Connection) -> int:

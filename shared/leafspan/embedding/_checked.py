@@ -1,50 +1,55 @@
-"""An index's embedder, with a check that the same embedder made the index."""
+"""An index's embedder, with a check that the same embedder made the index, and with further attempts after failures.
+
+Errors of services are recognised by their attributes and messages: their classes differ, and need not be installed.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import logging
-import threading
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+import random
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from leafspan.checks import calling
 from leafspan.embedding._cache import CacheFile, Space, text_key
 from leafspan.embedding._embedder import PROBE, Embedder, EmbedderIdentity, recorded_embedder
-from leafspan.embedding._retrying import RetryingEmbedder
 from leafspan.embedding._vectors import check_vectors
-from leafspan.errors import IndexMismatch
+from leafspan.errors import IndexMismatch, LeafspanError
 from leafspan.flows import Call, Flow
 from leafspan.text import visible
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
 
 _logger = logging.getLogger(__name__)
 _warned: set[str] = set()  # embedders that the log has already named
 
-
-class IdentityRecord(Protocol):
-    """Where an index stores its embedder's identity."""
-
-    def read(self) -> Flow[EmbedderIdentity | None]:
-        """Return the identity of the index's embedder, or None before the first embedding."""
-
-    def write_first(self, identity: EmbedderIdentity, timeout: float) -> Flow[EmbedderIdentity]:
-        """Store this identity, unless another writer was first."""
-
-
-@dataclass(frozen=True)
-class _KnownIdentity:
-    """A recorded identity."""
-
-    identity: EmbedderIdentity | None
-
-    def read(self) -> Flow[EmbedderIdentity | None]:
-        yield from ()
-        return self.identity
-
-    def write_first(self, identity: EmbedderIdentity, timeout: float) -> Flow[EmbedderIdentity]:
-        """The process that sent the identity has recorded it."""
-        yield from ()
-        return self.identity or identity
+_ATTEMPTS = 4  # few, since most clients retry themselves
+_MOST_SECONDS = 120.0  # waits for one batch in all
+_TOO_MANY_REQUESTS = 429
+_PAYLOAD_TOO_LARGE = 413
+_PASSING = {408, 409, 425, _TOO_MANY_REQUESTS}
+_SERVER_ERRORS = range(500, 600)
+_STATUS_NAMES = ("status_code", "http_status", "status", "code")
+_PASSING_NAMES = re.compile(
+    "Timeout|TimedOut|ConnectionError|ConnectError|ConnectionClosed|ProtocolError|ReadError|WriteError|gaierror|RateLimit|"
+    "TooManyRequests|Throttl|ResourceExhausted|ServiceUnavailable|InternalServerError|Overloaded"
+)
+_TOO_LARGE = re.compile(r"too (large|long)", re.IGNORECASE)
+_TOO_MUCH = re.compile(
+    r"too (large|long|many (inputs|tokens|texts|items|documents))|max(imum)?\b.{0,60}(tokens|inputs|batch|items|texts)|"
+    r"batch.{0,30}(size|limit|exceed)|(tokens|inputs|items|texts).{0,60}(max|exceed)",
+    re.IGNORECASE | re.DOTALL,
+)
 
 
 class CheckedEmbedder:
@@ -55,116 +60,220 @@ class CheckedEmbedder:
 
     def __init__(
         self,
-        record: IdentityRecord,
+        read: Callable[[], Flow[EmbedderIdentity | None]],
+        write_first: Callable[[EmbedderIdentity], Flow[EmbedderIdentity]],
         embedder: Embedder | None,
-        timeout: float,
         cache: CacheFile | None = None,
         index_id: str = "",
     ) -> None:
-        self._record = record
+        self._read = read
+        self._write_first = write_first  # records an identity unless one is recorded, and returns the recorded one
         self._is_given = embedder is not None
         self._use(embedder or recorded_embedder(None))
-        self._timeout = timeout
         self._cache = cache
         self._index_id = index_id
         self._identity: EmbedderIdentity | None = None
         self._recorded: EmbedderIdentity | None = None
-        self._checked = threading.Event()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Keep the checked identity in another process."""
-        given = (self._embedder, self._timeout, self._cache, self._index_id)
-        return CheckedEmbedder, (_KnownIdentity(self._identity or self._recorded), *given)
+        """Keep the identity in another process. This process has recorded it."""
+        identity = self._identity or self._recorded
+        return CheckedEmbedder, (partial(_same, identity), _same, self.embedder, self._cache, self._index_id)
 
     def _use(self, embedder: Embedder) -> None:
-        self._embedder = embedder
+        self.embedder = embedder
         self._retrying = RetryingEmbedder(embedder)
-
-    @property
-    def embedder(self) -> Embedder:
-        """The embedder, for another index."""
-        return self._embedder
-
-    @property
-    def local(self) -> bool:
-        """Whether it runs on this machine, so that embedding needs neither money nor a network."""
-        return self._embedder.local
 
     def documents(self, texts: Sequence[str], *, view: str = "") -> Flow[Any]:
         """Return a vector, as a row, for each text that will be stored. Texts in the cache are not embedded again."""
-        yield from self.confirm(record=True)
-        assert self._identity is not None
+        identity = yield from self.confirm(record=True)
+        assert identity is not None
         if self._cache is None:
-            return self._checked_vectors((yield from self._retrying.documents(texts)), texts)
-        shared = self._embedder.model is not None and not view
-        owner = "" if shared else self._index_id + view
-        space = Space(self._identity, f"{self._embedder.settings} {owner}")
-        can_pay_twice = self._embedder.model is None and not view and self._embedder.name not in _warned
+            return (yield from self._retrying.documents(texts, identity.dimension))
+        embedder = self.embedder
+        owner = "" if embedder.model is not None and not view else self._index_id + view
+        space = Space(identity, f"{embedder.settings} {owner}")
+        can_pay_twice = embedder.model is None and not view and embedder.name not in _warned
         if can_pay_twice and (yield Call(self._cache.knows_of_others, (space,))):
-            _warned.add(self._embedder.name)
+            _warned.add(embedder.name)
             _logger.warning(
                 "the embedder %s does not say which model it is, so texts that it has embedded for another index are "
                 "embedded again: open the index with embedder=leafspan.Embedder(..., model=...) to share vectors",
-                visible(self._embedder.name),
+                visible(embedder.name),
             )
         keys = [text_key(text) for text in texts]
         vectors = yield Call(self._cache.find, (space, keys))
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in vectors}
         if missing:
-            wanted = list(missing.values())
-            made = yield from self._retrying.documents(wanted)
-            new = dict(zip(missing, self._checked_vectors(made, wanted), strict=True))
+            made = yield from self._retrying.documents(list(missing.values()), identity.dimension)
+            new = dict(zip(missing, made, strict=True))
             yield Call(self._cache.keep, (space, new), finish=True)
             vectors |= new
-        return self._checked_vectors([vectors[key] for key in keys], texts)
+        return check_vectors([vectors[key] for key in keys], texts, name=embedder.name, dimension=identity.dimension)
 
     def queries(self, texts: Sequence[str]) -> Flow[Any]:
         """Return a vector, as a row, for each query."""
-        yield from self.confirm(record=False)
-        with calling("the embedder", self._embedder.name, texts):
-            vectors = yield self._embedder.embed_queries(texts)
-        return self._checked_vectors(vectors, texts)
+        identity = yield from self.confirm(record=False)
+        with calling("the embedder", self.embedder.name, texts):
+            vectors = yield self.embedder.embed_queries(texts)
+        dimension = identity.dimension if identity else None
+        return check_vectors(vectors, texts, name=self.embedder.name, dimension=dimension)
 
     def identity(self) -> Flow[EmbedderIdentity | None]:
         """Return the identity of the index's embedder, or None before its first document."""
         if self._identity is None and self._recorded is None:
-            self._recorded = yield from self._record.read()
+            self._recorded = yield from self._read()
             if not self._is_given and self._recorded is not None:
                 self._use(recorded_embedder(self._recorded))
         return self._identity or self._recorded
 
-    def warm(self) -> Flow[EmbedderIdentity | None]:
-        """Load the embedder, and check that it made the index."""
-        yield from self.confirm(record=False)
-        return self._identity
-
-    def _checked_vectors(self, vectors: Any, texts: Sequence[str]) -> Any:
-        dimension = self._identity.dimension if self._identity else None
-        return check_vectors(vectors, texts, name=self._embedder.name, dimension=dimension)
-
-    def confirm(self, *, record: bool) -> Flow[None]:
-        """Check that this embedder made the index. If no identity is stored and ``record`` is set, store this one."""
-        if self._checked.is_set():
-            return
+    def confirm(self, *, record: bool) -> Flow[EmbedderIdentity | None]:
+        """Check that this embedder made the index, and return its identity. ``record`` stores the first one."""
+        if self._identity is not None:
+            return self._identity
         if not self._is_given:
             yield from self.identity()
         if record:
             probe = (yield from self._retrying.documents([PROBE]))[0]
         else:  # someone waits for an answer
-            with calling("the embedder", self._embedder.name, PROBE):
-                vectors = yield self._embedder.embed_documents([PROBE])
-            probe = check_vectors(vectors, [PROBE], name=self._embedder.name)[0]
-        identity = yield from self._record.read()
+            with calling("the embedder", self.embedder.name, PROBE):
+                vectors = yield self.embedder.embed_documents([PROBE])
+            probe = check_vectors(vectors, [PROBE], name=self.embedder.name)[0]
+        identity = yield from self._read()
         if identity is None and record:
-            own = EmbedderIdentity.of(self._embedder.name, probe)
-            identity = yield from self._record.write_first(own, self._timeout)
-        if identity is None:
-            return
-        if not identity.is_same(probe):
+            identity = yield from self._write_first(EmbedderIdentity.of(self.embedder.name, probe))
+        if identity is not None and not identity.is_same(probe):
             raise IndexMismatch(
                 f"the index was made with the embedder {identity.name} ({identity.dimension} dimensions), it cannot go "
-                f"on with {self._embedder.name} ({len(probe)} dimensions), whose vectors differ: open the index with "
+                f"on with {self.embedder.name} ({len(probe)} dimensions), whose vectors differ: open the index with "
                 "embedder= (on the command line --embedder) the one it was made with, or make another index"
             )
         self._identity = identity
-        self._checked.set()
+        return identity
+
+
+def _same(identity: EmbedderIdentity | None) -> Flow[Any]:
+    yield from ()
+    return identity
+
+
+class RetryingEmbedder:
+    """Embeds texts to be stored. If the embedder is not local, temporary failures are retried.
+
+    A batch is tried four times: after about 1, 2 and 4 seconds, or as many as the service asks for, and two minutes
+    in all at most. A batch that is refused as too large is halved, and so are later ones.
+    """
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self._most = sys.maxsize  # texts of the largest batch that may be accepted
+
+    def documents(self, texts: Sequence[str], dimension: int | None = None) -> Flow[NDArray[np.float32]]:
+        """Return a vector, as a row, for each text."""
+        import numpy as np
+
+        name = self._embedder.name
+        with calling("the embedder", name, texts):
+            if self._embedder.local:
+                vectors = yield self._embedder.embed_documents(texts)
+                return check_vectors(vectors, texts, name=name, dimension=dimension)
+            before = self._most
+            parts: list[NDArray[np.float32]] = []
+            start = 0
+            while start < len(texts):
+                some = texts[start : start + self._most]
+                try:
+                    parts.append((yield from self._try(some, dimension)))
+                except Exception as error:
+                    if len(some) == 1 or not asks_for_less(error):
+                        self._most = before
+                        raise
+                    self._most = len(some) // 2
+                    continue
+                start += len(some)
+            return np.concatenate(parts)
+
+    def _try(self, texts: Sequence[str], dimension: int | None) -> Flow[NDArray[np.float32]]:
+        """Return the vectors after as many attempts as needed."""
+        attempts, waited = 0, 0.0
+        while True:
+            try:
+                vectors = yield self._embedder.embed_documents(texts)
+                return check_vectors(vectors, texts, name=self._embedder.name, dimension=dimension)
+            except Exception as error:
+                attempts += 1
+                seconds = max(2.0 ** (attempts - 1), retry_after(error)) * random.uniform(1.0, 1.25)
+                is_last = attempts == _ATTEMPTS or waited + seconds > _MOST_SECONDS
+                if is_last or not may_pass(error) or (len(texts) > 1 and asks_for_less(error)):
+                    raise
+            yield Call(time.sleep, (seconds,), native=asyncio.sleep)
+            waited += seconds
+
+
+def may_pass(error: BaseException) -> bool:
+    """Whether the same call may succeed later: after a rate limit, a timeout, a lost connection or a server's error."""
+    for each in _chain(error):
+        if isinstance(each, LeafspanError) or getattr(each, "code", None) == "insufficient_quota":
+            return False
+        if (status := _status(each)) is not None:
+            return status in _PASSING or status in _SERVER_ERRORS
+        if isinstance(each, TimeoutError | ConnectionError):
+            return True
+        if any(_PASSING_NAMES.search(kind.__name__) for kind in type(each).__mro__):
+            return True
+    return False
+
+
+def asks_for_less(error: BaseException) -> bool:
+    """Whether a smaller batch may succeed: the service refused too many texts, or too many tokens in all."""
+    for each in _chain(error):
+        status = _status(each)
+        if status == _PAYLOAD_TOO_LARGE:
+            return True
+        # A rate limit mentions a maximum, too.
+        if (_TOO_LARGE if status == _TOO_MANY_REQUESTS else _TOO_MUCH).search(str(each)):
+            return True
+    return False
+
+
+def retry_after(error: BaseException) -> float:
+    """Return the seconds in the service's Retry-After header, or 0 without this header."""
+    for each in _chain(error):
+        response: Any = getattr(each, "response", each)
+        items: Any = getattr(getattr(response, "headers", None), "items", dict)()
+        value = next((value for name, value in items if str(name).lower() == "retry-after"), None)
+        if value is not None:
+            return max(0.0, _seconds(str(value)))
+    return 0.0
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """Yield the error, and the errors that it was raised from: hosts wrap their clients' errors."""
+    seen: list[BaseException] = []
+    each: BaseException | None = error
+    while each is not None and each not in seen:
+        seen.append(each)
+        yield each
+        each = each.__cause__ or (None if each.__suppress_context__ else each.__context__)
+
+
+def _status(error: BaseException) -> int | None:
+    """Return the error's HTTP status code."""
+    response: Any = getattr(error, "response", None)
+    if isinstance(response, Mapping):  # of AWS
+        values = [response.get("ResponseMetadata", {}).get("HTTPStatusCode")]
+    else:
+        values = [getattr(error, name, None) for name in _STATUS_NAMES] + [getattr(response, "status_code", None)]
+    return next((int(value) for value in values if isinstance(value, int) and 400 <= value < 600), None)
+
+
+def _seconds(value: str) -> float:
+    """Return the seconds from now, given a number of seconds or a date."""
+    try:
+        return float(value)
+    except ValueError:
+        pass
+    try:
+        return (parsedate_to_datetime(value) - datetime.now(UTC)).total_seconds()
+    except (TypeError, ValueError):
+        return 0.0

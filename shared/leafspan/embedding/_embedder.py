@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from inspect import iscoroutinefunction
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from leafspan.checks import shown
@@ -195,8 +196,8 @@ def to_embedder(thing: object, *, prefixes: bool = True) -> Embedder:
 
 def recorded_embedder(recorded: EmbedderIdentity | None) -> Embedder:
     """Return the index's embedder if it has a name here, or else the default one."""
-    known = (made for name in _NAMED if recorded is not None and (made := _named(name)).name == recorded.name)
-    return next(known, None) or _named("wordllama")
+    name = next((name for name in _NAMED if recorded is not None and _named(name).name == recorded.name), "wordllama")
+    return _named(name)
 
 
 def _named(name: str) -> Embedder:
@@ -208,14 +209,11 @@ def _imported(place: str) -> object:
     """Return the object at ``package.module:attribute``."""
     module, _, attributes = place.partition(":")
     try:
-        found: object = import_module(module)
-        for name in attributes.split("."):
-            found = getattr(found, name)
+        return attrgetter(attributes)(import_module(module))
     except Exception as error:
         raise InvalidArgument(
             f"the embedder {shown(place)} must be an object that can be imported, got {type(error).__name__}: {error}"
         ) from error
-    return found
 
 
 def _recognized(thing: object, *, prefixes: bool = True) -> Embedder:
@@ -225,10 +223,11 @@ def _recognized(thing: object, *, prefixes: bool = True) -> Embedder:
     if isinstance(thing, type):
         raise InvalidArgument(f"an embedder must be an object, got the class {thing.__name__}: call it first")
     model: Any = thing
+    trained_with = _known_prefixes(model) if prefixes else ("", "")
     if hasattr(model, "embed_documents") and hasattr(model, "embed_query"):
-        return _from_langchain(model).with_prefixes(*(_known_prefixes(model) if prefixes else ("", "")))
+        return _from_langchain(model).with_prefixes(*trained_with)
     if hasattr(model, "get_text_embedding_batch") and hasattr(model, "get_query_embedding"):
-        return _from_llamaindex(model).with_prefixes(*(_known_prefixes(model) if prefixes else ("", "")))
+        return _from_llamaindex(model).with_prefixes(*trained_with)
     if hasattr(model, "encode") and not hasattr(model, "embed_query") and not isinstance(model, str | bytes):
         return _from_sentence_transformer(model)
     if iscoroutinefunction(model):

@@ -88,10 +88,10 @@ class _WordLlama:
 
 @cache
 def _loaded_word_llama() -> _WordLlama:
-    found = find_spec("wordllama")
-    if found is None or not found.submodule_search_locations:
+    spec = find_spec("wordllama")
+    if spec is None or not spec.submodule_search_locations:
         raise _missing("the default embedder is not installed")
-    folder = Path(found.submodule_search_locations[0])
+    folder = Path(spec.submodule_search_locations[0])
     tokens = folder / "tokenizers" / f"{_WORD_LLAMA}_tokenizer_config.json"
     weights = folder / "weights" / f"{_WORD_LLAMA}_{_DIMENSION}.safetensors"
     for file in (tokens, weights):

@@ -94,10 +94,11 @@ def _array_of(vectors: Any, count: int, dimension: int | None) -> NDArray[np.flo
     import numpy as np
 
     try:
-        given = np.asarray(vectors)
-        is_numbers = given.dtype.kind in "fiuO"  # strings and bools would be converted to numbers
-        with np.errstate(over="ignore"):  # too large a number becomes infinity, which is refused
-            array = given.astype(np.float32, copy=False) if is_numbers else given
+        array = np.asarray(vectors)
+        is_numbers = array.dtype.kind in "fiuO"  # strings and bools would be converted to numbers
+        if is_numbers:
+            with np.errstate(over="ignore"):  # too large a number becomes infinity, which is refused
+                array = array.astype(np.float32, copy=False)
     except (TypeError, ValueError, OverflowError):
         raise _Unusable("give vectors of numbers of one length", vectors) from None
     if not is_numbers:

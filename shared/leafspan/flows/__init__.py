@@ -9,7 +9,7 @@ from leafspan.flows._concurrent import (
     run_together,
     run_within,
 )
-from leafspan.flows._flow import Call, Flow, arun, awaiting, blocking, driver_awaits, run
+from leafspan.flows._flow import Call, Flow, arun, awaiting, blocking, driver_awaits, parameters_of, run
 from leafspan.flows._progress import Progress
 from leafspan.flows._threads import in_thread, on_other_core
 
@@ -27,6 +27,7 @@ __all__ = [
     "in_thread",
     "late",
     "on_other_core",
+    "parameters_of",
     "run",
     "run_concurrently",
     "run_together",

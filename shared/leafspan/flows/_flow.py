@@ -26,7 +26,7 @@ from contextlib import nullcontext, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial, wraps
-from inspect import Signature, signature
+from inspect import Signature, signature, unwrap
 from keyword import iskeyword
 from math import inf
 from typing import Any, ParamSpec, TypeVar
@@ -230,6 +230,17 @@ def awaiting(blocking_twin: Callable[P, T], *, reads: bool = False) -> Callable[
     twin.__doc__ = f"Like ``{own}``."
     twin.__signature__ = _of_result(method)  # type: ignore[attr-defined]
     return twin
+
+
+def parameters_of(twin: Callable[P, Any]) -> Callable[[Callable[..., T]], Callable[P, T]]:
+    """A decorator for a function that takes the same parameters as a function or class method that ``blocking`` made."""
+    method = unwrap(twin)
+
+    def decorated(function: Callable[..., T]) -> Callable[P, T]:
+        function.__wrapped__, function.__signature__ = method, _of_result(method)  # type: ignore[attr-defined]
+        return function
+
+    return decorated
 
 
 def _of_result(method: Callable[..., Flow[Any]]) -> Signature:

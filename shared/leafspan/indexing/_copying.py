@@ -8,7 +8,7 @@ from functools import partial
 
 from leafspan.errors import ConcurrentUpdate, DamagedIndex, IndexMismatch, InvalidArgument
 from leafspan.flows import Flow, Progress
-from leafspan.store import DocumentToWrite, EmbedderRecord, Reader, Row, Store, grouped, read_consistently
+from leafspan.store import DocumentToWrite, Reader, Row, Store, grouped, read_consistently, record_embedder
 
 _GROUP = 1_000  # leaves read and written at a time
 _TEXTS = 1_000
@@ -62,7 +62,7 @@ def copy_store(source: Store, target: Store, *, timeout: float, show: bool | Non
     Documents that change meanwhile are read again, until both stores have the same rows, which contain all checksums.
     """
     if (identity := (yield from source.embedder())) is not None:
-        yield from EmbedderRecord(target).write_first(identity, timeout)
+        yield from record_embedder(target, identity, timeout=timeout)
     written = 0
     for _ in range(_ROUNDS):
         wanted = {id_: _copied(row, source) for id_, row in (yield from _rows(source)).items()}

@@ -49,7 +49,7 @@ def import_numpy() -> None:
 
 def warm(sources: Sources) -> Flow[None]:
     """Load the embedder, and the segments of the documents and of the trees."""
-    identity = yield from sources.embedder.warm()
+    identity = yield from sources.embedder.confirm(record=False)
     if identity is None:  # the index is empty
         return
     trees = yield from sources.trees.existing()

@@ -18,7 +18,7 @@ from leafspan.store._document_table import DocumentTable, Numbering, document_ke
 from leafspan.store._manifest import HIDDEN_KEY, PARTS_KEY, Damage, LooseRow, Row, RowHead, grouped, read_loosely
 from leafspan.store._reader import Copied, Nearest, Reader, leaf_passage, outline_of
 from leafspan.store._scope import Scope
-from leafspan.store._store import EmbedderRecord, Store, read_consistently
+from leafspan.store._store import Store, read_consistently, record_embedder
 from leafspan.store._tables import Texts
 from leafspan.store._writer import Derived, DocumentToWrite, Writer
 
@@ -34,7 +34,6 @@ __all__ = [
     "Derived",
     "DocumentTable",
     "DocumentToWrite",
-    "EmbedderRecord",
     "LooseRow",
     "ReadHistory",
     "DamageFound",
@@ -63,5 +62,6 @@ __all__ = [
     "read_loosely",
     "read_place",
     "read_consistently",
+    "record_embedder",
     "shown_rows",
 ]

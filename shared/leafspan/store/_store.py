@@ -147,23 +147,13 @@ def read_consistently(
     ) from last
 
 
-class EmbedderRecord:
-    """Reads and records the identity of the embedder that an index was made with."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    def read(self) -> Flow[EmbedderIdentity | None]:
-        """The recorded embedder, or None before the first embedding."""
-        return self._store.embedder()
-
-    def write_first(self, identity: EmbedderIdentity, timeout: float) -> Flow[EmbedderIdentity]:
-        """Record this embedder unless one is recorded, and return the recorded one."""
-        writer = yield from self._store.start_writing(timeout, [])
-        try:
-            recorded = yield from self._store.embedder()
-            if recorded is None:
-                yield from self._store.record_embedder(identity)
-            return recorded or identity
-        finally:
-            writer.stop()
+def record_embedder(store: Store, identity: EmbedderIdentity, *, timeout: float) -> Flow[EmbedderIdentity]:
+    """Record this embedder unless one is recorded, and return the recorded one."""
+    writer = yield from store.start_writing(timeout, [])
+    try:
+        recorded = yield from store.embedder()
+        if recorded is None:
+            yield from store.record_embedder(identity)
+        return recorded or identity
+    finally:
+        writer.stop()
