@@ -146,6 +146,22 @@ def test_it_notices_files_that_are_damaged_while_chroma_has_them_open(tmp_path: 
     assert check_repaired(place, whole[1]) == []
 
 
+def test_the_next_add_writes_all_vectors_again_after_their_files_were_lost(
+    tmp_path: Path, whole: tuple[Path, dict[str, Any]]
+):
+    place = shutil.copytree(whole[0], tmp_path / "kb")
+    shutil.rmtree(vectors(place))
+    counting = Counting()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of the lost files
+        with Index.open(place, embedder=counting.embedder, splitter=SPLITTER) as index:
+            index.add([document("new", 1, 3)])
+            leaves = index.client.get_collection("kb.leaves", embedding_function=None)
+            nearest = leaves.query(query_embeddings=embed(["anything"]), n_results=2 * LEAVES)["ids"][0]
+    assert len(nearest) > LEAVES
+    assert not any(text in each.text for text in counting.texts for each in DOCUMENTS)
+
+
 @pytest.fixture(scope="module")
 def fork_server() -> Iterator[ForkServer]:
     opened = ForkServer()
