@@ -18,6 +18,10 @@ pytest_plugins = ["pytester", "tests.processor_time"]
 
 os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"  # read when a page imports Haystack
 
+# Each worker of the tests keeps one processor busy, and threads of BLAS would only wait for each other, at full load.
+# A small product of a matrix takes a hundredth of the processor time then. NumPy reads this when it is imported.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 # Tests make thousands of indexes. Memory does not wait for a disk.
 IN_MEMORY, MOST_BYTES = Path("/dev/shm"), 4 << 30
 if "TMPDIR" not in os.environ and os.access(IN_MEMORY, os.W_OK) and shutil.disk_usage(IN_MEMORY).free > MOST_BYTES:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import certifi
 import pytest
 from chromadb.api.shared_system_client import SharedSystemClient
 
@@ -42,10 +43,17 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """What is derived from indexes behind a client goes into a folder of the tests, not into the user's cache."""
+def _environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What is derived from indexes behind a client goes into a folder of the tests, not into the user's cache.
+
+    No test uses TLS, but each client that httpx makes reads all certificates, which takes longer than most tests: they are one.
+    """
+    folder = tmp_path_factory.mktemp("environment")
+    end = "-----END CERTIFICATE-----\n"
+    (folder / "certificate.pem").write_text(certifi.contents().partition(end)[0] + end)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+        patch.setenv("SSL_CERT_FILE", str(folder / "certificate.pem"))
         yield
     warm.close()
 
