@@ -414,10 +414,10 @@ MUTANTS = (
         "        if len(repeated):\n",
         "        if False:\n",
     ),
-    # Trees: tree/_cleanup.py, tree/_visible_trees.py
+    # Trees: trees/_trees.py, trees/_visible_trees.py
     Mutant(
         "deleted documents leave their summaries",
-        "trees._cleanup",
+        "trees._trees",
         "    yield from delete_trees(opened.store, [rows[id_] for id_ in affected], timeout)\n",
         "",
     ),
@@ -435,13 +435,13 @@ MUTANTS = (
     ),
     Mutant(
         "outdated trees are not deleted",
-        "trees._cleanup",
+        "trees._trees",
         "    yield from delete_trees(trees, outdated, timeout)\n",
         "",
     ),
     Mutant(
         "cached texts of deleted documents stay",
-        "trees._cleanup",
+        "trees._trees",
         "    yield from texts.delete((dropped | unfinished) - used)\n",
         "",
     ),

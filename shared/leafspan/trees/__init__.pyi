@@ -2,14 +2,12 @@
 
 from ._abstractive import Abstractive, to_summarizer
 from ._building import BuildOptions, build_trees
-from ._cleanup import forget_documents
 from ._clustering import Bisecting, Clusterer
 from ._extractive import Extractive
-from ._plan import FailedSummary, Plan, TreesBuilt
+from ._plan import FailedSummary, Plan, Summarizer, TreesBuilt
 from ._records import check_summary
-from ._summarizer import Summarizer
 from ._summary_reader import Summaries, SummaryReader, count_trees, list_summaries, summary_passage
-from ._trees import Trees
+from ._trees import Trees, forget_documents
 
 __all__ = [
     "Abstractive",

@@ -15,7 +15,7 @@ from leafspan.errors import InvalidArgument
 from leafspan.flows import Call, Flow, run_concurrently
 from leafspan.language_model import check_template, find_language_model, model_name, without_reasoning
 from leafspan.trees._extractive import Extractive, first_sentences, first_words, size
-from leafspan.trees._summarizer import Keep, NotAsked, Patience, Summarizer
+from leafspan.trees._plan import Keep, NotAsked, Patience, Summarizer
 
 DEFAULT_PROMPT = """\
 Summarise the passages below in about {max_words} words. The summary is searched instead of the passages: say what they \
@@ -168,9 +168,9 @@ class Abstractive:
                 summary = yield self._call(texts, stopped)
             except Exception as error:
                 errors[place] = function_failed("the summarizer", self.name, texts, error)
-                patience.failed(error)
+                patience.note(error)
                 continue
-            patience.succeeded()
+            patience.note(None)
             if stopped.is_set():
                 break
             try:
@@ -187,7 +187,9 @@ class Abstractive:
         texts = _cut_to_limit(texts, self.max_input_words)
         prompt = texts if self.prompt is None else self.prompt.format(texts="\n\n".join(texts), max_words=self.max_words)
         options: dict[str, Any] = {
-            "retry": tenacity.retry_if_exception(_is_retried),
+            "retry": tenacity.retry_all(
+                tenacity.retry_if_exception_type(Exception), tenacity.retry_if_not_exception_type(_NOT_RETRIED)
+            ),
             "stop": tenacity.stop_any(tenacity.stop_after_attempt(self.retries + 1), tenacity.stop_when_event_set(stopped)),
             "wait": tenacity.wait_exponential(self.wait, _LONGEST_WAIT) + tenacity.wait_random(0, self.wait),
             "reraise": True,
@@ -224,10 +226,6 @@ def _raise_if_stopped(stopped: Event) -> None:
     """End an attempt whose result is not needed any more."""
     if stopped.is_set():
         raise NotAsked("the summaries were interrupted")
-
-
-def _is_retried(error: BaseException) -> bool:
-    return isinstance(error, Exception) and not isinstance(error, _NOT_RETRIED)
 
 
 def _cut_to_limit(texts: Sequence[str], limit: int) -> list[str]:

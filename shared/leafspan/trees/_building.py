@@ -4,32 +4,29 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
 
+from leafspan.checks import RESERVED_ID_PREFIX, STRUCTURE_KEY
 from leafspan.embedding import Embed
+from leafspan.engines import StaleRead
 from leafspan.errors import DamagedIndex, IndexMismatch
 from leafspan.flows import Flow, Progress
 from leafspan.store import Catalogue, DocumentToWrite, Reader, Row, Scope, Store, grouped, read_consistently
-from leafspan.trees._cleanup import StateBeforeBuild, remove_unused
 from leafspan.trees._growing import TreeDraft, TreeGrower, TreeNode
 from leafspan.trees._plan import FailedSummary, Plan, TreesBuilt
-from leafspan.trees._records import TreeRecord
-from leafspan.trees._stored_trees import (
+from leafspan.trees._records import (
     UPPER_LAYERS,
-    LayerCache,
-    document_tree,
+    TreeRecord,
+    fetch_summaries,
     key_prefix,
-    layer_tree,
-    leaf_nodes,
-    root_nodes,
-    upper_summary_id,
     view_name,
+    view_of_key,
 )
-from leafspan.trees._trees import TreeRows, Trees, delete_trees
-from leafspan.values import SUMMARY_VERSION, LeafId
+from leafspan.trees._trees import StateBeforeBuild, TreeRows, Trees, delete_trees, remove_unused
+from leafspan.values import SUMMARY_VERSION, Covered, LeafId, leaf_ids
 
 
 class BuildOptions(NamedTuple):
@@ -58,14 +55,24 @@ def build_trees(trees: Trees, plan: Plan, store: Store, options: BuildOptions) -
         embed=options.embed,
         title_weight=options.title_weight,
         # The answers of a model are stored. Other summaries are cheap.
-        cache=texts if plan.summarizer.asks else LayerCache(tree_store, rows),
+        cache=texts if plan.summarizer.asks else _LayerCache(tree_store, rows),
         key_prefix=key_prefix(scope),
     )
     build = DocumentTrees(plan, store, scope, documents, TreeRows(tree_store, rows, options.timeout), grower)
-    yield from _build(build, options.progress)
+    outdated = build.outdated()
+    leaves = sum(documents.rows[shown].leaves for shown in outdated)
+    bar = Progress(leaves, show=options.progress, what="Building trees", unit=" leaves")
+    try:
+        yield from build.build(outdated, bar)
+        if plan.across_documents:
+            yield from build.load_roots(bar)
+            if not build.failed:
+                yield from _build_upper_layers(build, bar)
+    finally:
+        bar.close()
     failed = {UPPER_LAYERS, *build.failed_owners} if build.failed else set[str]()
     yield from remove_unused(store, tree_store, before, failed, scope, options.timeout)
-    counts = len(build.unchanged), build.summaries, grower.asked, grower.reused
+    counts = len(build.unchanged), build.summaries, grower.requests, grower.reused
     return TreesBuilt(tuple(build.built), *counts, tuple(build.failed))
 
 
@@ -84,20 +91,6 @@ def _check_summarizer(plan: Plan, rows: Mapping[str, Row], documents: Catalogue,
             )
 
 
-def _build(build: DocumentTrees, show: bool | None) -> Flow[None]:
-    outdated = build.outdated()
-    leaves = sum(build.documents.rows[shown].leaves for shown in outdated)
-    bar = Progress(leaves, show=show, what="Building trees", unit=" leaves")
-    try:
-        yield from build.build(outdated, bar)
-        if build.plan.across_documents:
-            yield from build.load_roots(bar)
-            if not build.failed:
-                yield from _build_upper_layers(build, bar)
-    finally:
-        bar.close()
-
-
 def _build_upper_layers(build: DocumentTrees, bar: Progress) -> Flow[None]:
     """Build the layers above the documents' trees, and delete the view's outdated layers.
 
@@ -108,26 +101,20 @@ def _build_upper_layers(build: DocumentTrees, bar: Progress) -> Flow[None]:
     for shown, roots in sorted(build.roots.items()):
         # A single root covers its whole document. Summaries above list the document's id instead of every run.
         nodes += [replace(roots[0], covers=(documents.stored_id(shown) or shown,))] if len(roots) == 1 else roots
-    draft = TreeDraft("all documents", UPPER_LAYERS, nodes, upper_summary_id)
+    draft = TreeDraft("all documents", UPPER_LAYERS, nodes, _upper_summary_id)
     yield from build.grower.grow([draft], bar)
     if draft.failures:
         build.add_failures(draft)
         return
     layers: dict[str, DocumentToWrite] = {}
     for node in draft.summaries:
-        tree = layer_tree(node, view, build.plan.summarizer.identity)
+        tree = _layer_tree(node, view, build.plan.summarizer.identity)
         layers.setdefault(tree.row.document_id, tree)
-    new = [tree for tree in layers.values() if not _is_stored(tree.row, trees)]
+    new = [tree for id_, tree in layers.items() if not trees.has(id_, tree.row.hash)]
     build.summaries += len(new)
     yield from trees.write(new)
     outdated = [row for id_, row in trees.rows.items() if id_ not in layers and TreeRecord.of(row).view == view]
     yield from delete_trees(trees.store, outdated, trees.timeout)
-
-
-def _is_stored(row: Row, trees: TreeRows) -> bool:
-    """Whether the tree is stored with this version and hash, and without leftovers."""
-    old = trees.rows.get(row.document_id)
-    return old is not None and (old.version, old.hash) == (row.version, row.hash) and not old.leftovers
 
 
 _GROUP = 10_000  # leaves of a group of documents whose trees are built together
@@ -182,7 +169,7 @@ class DocumentTrees:
                 self.summaries += len(draft.summaries)
                 if self.plan.across_documents:
                     self.roots[draft.name] = [draft.nodes[place] for place in draft.roots]
-                to_write.append(document_tree(row, draft, self.plan.summarizer.identity))
+                to_write.append(_document_tree(row, draft, self.plan.summarizer.identity))
             yield from self.trees.write(to_write, are_lost=are_lost)
 
     def load_roots(self, bar: Progress) -> Flow[None]:
@@ -208,7 +195,7 @@ class DocumentTrees:
         """A draft for each current document of the group, with the row of its future tree."""
         visible = yield from reader.catalogue()
         rows = {id_: row for id_ in group if (row := visible.rows.get(id_)) is not None and row.version is not None}
-        nodes = yield from leaf_nodes(reader, {id_: range(row.leaves) for id_, row in rows.items()})
+        nodes = yield from _leaf_nodes(reader, {id_: range(row.leaves) for id_, row in rows.items()})
         drafts = []
         for id_, row in rows.items():
             tree = self._tree_row(visible.stored_id(id_) or id_, row)
@@ -237,7 +224,7 @@ class DocumentTrees:
             else:
                 self.trees.rows.pop(id_, None)
         shown_ids = {self._stored_id(shown): shown for shown in unchanged if self._is_built(shown)}
-        roots = yield from root_nodes(reader, [self.trees.rows[id_] for id_ in shown_ids])
+        roots = yield from _root_nodes(reader, [self.trees.rows[id_] for id_ in shown_ids])
         return {shown_ids[id_]: nodes for id_, nodes in roots.items()}
 
     def _leaf_roots(self, reader: Reader) -> Flow[dict[str, list[TreeNode]]]:
@@ -253,7 +240,7 @@ class DocumentTrees:
             for id_, record in records.items()
             if id_ in documents and documents[id_].version == record.document_version
         }
-        return (yield from leaf_nodes(reader, bare))
+        return (yield from _leaf_nodes(reader, bare))
 
     def _is_built(self, shown: str) -> bool:
         return self.trees.has(self._stored_id(shown), self._hash(self.documents.rows[shown]))
@@ -269,3 +256,101 @@ class DocumentTrees:
 def _summary_id(tree_id: str, version: str, number: int, children: Sequence[str], key: str) -> str:
     """The id of a summary in a document's tree: its number identifies it, so children and key are not needed."""
     return str(LeafId(tree_id, version, number))
+
+
+def _leaf_nodes(reader: Reader, wanted: Mapping[str, Iterable[int]]) -> Flow[dict[str, list[TreeNode]]]:
+    """Leaves as nodes, by the shown ids of their documents."""
+    visible = yield from reader.catalogue()
+    ids_of = {shown: leaf_ids(shown, visible.rows[shown].version or "", ordinals) for shown, ordinals in wanted.items()}
+    ids = [leaf_id for leaf_ids_ in ids_of.values() for leaf_id in leaf_ids_]
+    leaves = yield from reader.fetch_leaves(ids)
+    vectors = yield from reader.fetch_vectors(ids)
+    if len(leaves) < len(ids):
+        raise StaleRead
+    nodes: dict[str, list[TreeNode]] = {}
+    for shown, leaf_ids_ in ids_of.items():
+        stored, nodes[shown] = visible.stored_id(shown) or shown, []
+        for id_ in leaf_ids_:
+            leaf = leaves[id_].leaf
+            cover = Covered(stored, leaf.version, leaf.ordinal, leaf.ordinal, leaf.start, leaf.end)
+            stored_id = str(LeafId(stored, leaf.version, leaf.ordinal))
+            nodes[shown].append(TreeNode(stored_id, leaves[id_].text, leaf.words, vectors[id_], 0, (cover,)))
+    return nodes
+
+
+def _root_nodes(reader: Reader, rows: Iterable[Row]) -> Flow[dict[str, list[TreeNode]]]:
+    """The summaries at the tops of trees as nodes, by the id of the tree. A tree with a missing summary is left out."""
+    tops = {row.document_id: leaf_ids(row.document_id, row.version or "", TreeRecord.of(row).tops) for row in rows}
+    records = yield from fetch_summaries(reader, [id_ for ids in tops.values() for id_ in ids])
+    vectors = yield from reader.fetch_vectors(list(records))
+    nodes = {
+        id_: TreeNode(id_, text, record.words, vectors[id_], record.layer, record.covers, record)
+        for id_, (text, record) in records.items()
+    }
+    return {tree: [nodes[id_] for id_ in ids] for tree, ids in tops.items() if all(id_ in nodes for id_ in ids)}
+
+
+def _upper_summary_id(number: int, children: Sequence[str], key: str) -> str:
+    """The id of a summary of several documents.
+
+    It stays the same as long as the summary's children and their texts do. If two views build a summary from the same
+    children, each view has its own.
+    """
+    name = hashlib.sha256(json.dumps([view_of_key(key), children]).encode()).hexdigest()[:16]
+    version = hashlib.sha256(json.dumps([children, key]).encode()).hexdigest()[:7]
+    return str(LeafId(f"{RESERVED_ID_PREFIX}layer:{name}", SUMMARY_VERSION + version, 0))
+
+
+def _document_tree(row: Row, draft: TreeDraft, summarizer: str) -> DocumentToWrite:
+    """The tree of a document, ready to be written."""
+    summaries = draft.summaries
+    record = TreeRecord(
+        layers=[node.layer for node in summaries],
+        tops=[place - draft.base for place in draft.roots if place >= draft.base],
+        bare=[place for place in draft.roots if place < draft.base],
+        keys=[node.record.key for node in summaries if node.record],
+        summarizer=summarizer,
+        document_version=row.extra["of"],
+    )
+    words = sum(node.words for node in summaries)
+    return _to_write(replace(row, leaves=len(summaries), words=words, extra=record.pack()), summaries)
+
+
+def _layer_tree(node: TreeNode, view: str, summarizer: str) -> DocumentToWrite:
+    """A summary of several documents, ready to be written."""
+    assert node.record is not None
+    leaf = LeafId.parse(node.id)
+    children, key = list(node.record.children), node.record.key
+    record = TreeRecord([node.layer], tops=[0], bare=[], keys=[key], summarizer=summarizer, view=view, children=children)
+    return _to_write(Row(leaf.document_id, key, leaf.version, 1, words=node.words, extra=record.pack()), [node])
+
+
+def _to_write(row: Row, nodes: Sequence[TreeNode]) -> DocumentToWrite:
+    metadatas = [{STRUCTURE_KEY: node.record.pack()} for node in nodes if node.record]
+    return DocumentToWrite(row, [node.text for node in nodes], metadatas, [node.vector for node in nodes])
+
+
+class _LayerCache:
+    """Uses stored summaries of several documents as the cache for summarizers whose answers are not stored.
+
+    Without it, every build would make all layers above the documents' trees again.
+    """
+
+    def __init__(self, store: Store, rows: Mapping[str, Row]) -> None:
+        self._store = store
+        upper = [row for row in rows.values() if row.version is not None and not TreeRecord.of(row).is_of_document]
+        self._ids = {row.hash: str(LeafId(row.document_id, row.version or "", 0)) for row in upper}
+
+    def get(self, keys: Sequence[str]) -> Flow[dict[str, str]]:
+        """The texts of the stored summaries with these keys. Damaged summaries are left out, and so made again."""
+        key_of = {self._ids[key]: key for key in keys if key in self._ids}
+        if not key_of:
+            return {}
+        records = yield from read_consistently(
+            self._store, lambda reader: Reader.fetch_records(reader, list(key_of)), leave_out=True
+        )
+        return {key_of[id_]: text for id_, (text, _) in records.items()}
+
+    def put(self, key: str, text: str, owner: str) -> Flow[None]:
+        """No write: the stored summaries are the cache."""
+        yield from ()

@@ -1,4 +1,4 @@
-"""The protocol of clusterers, and the check of their clusters."""
+"""Clusters of similar texts: the protocol of clusterers, leafspan's clusterer, and a check of the clusters."""
 
 from __future__ import annotations
 
@@ -28,14 +28,9 @@ class Clusterer(Protocol):
 
 
 def check_clusters(clusters: Sequence[Sequence[int]], sizes: Sequence[int], max_cluster_words: int) -> list[list[int]]:
-    """Check clusters, and return them sorted, without repetitions.
+    """Check clusters of places, and return them and their places sorted, without empty and contained clusters.
 
-    A cluster has places of texts. The places of each cluster are sorted, each once. The clusters are sorted by their
-    places. Empty clusters are left out, and so are clusters whose places are all in another cluster.
-
-    Raises:
-        InvalidArgument: if a place is not a whole number >= 0 and below the number of sizes, if a place is in no cluster,
-            or if a cluster of more than one text has more than ``max_cluster_words``.
+    Every place must be in a cluster, and a cluster of more than one text must have at most ``max_cluster_words``.
     """
     chosen = sorted({tuple(sorted({_place(place, len(sizes)) for place in cluster})) for cluster in clusters} - {()})
     missing = set(range(len(sizes))).difference(*chosen)
@@ -47,17 +42,12 @@ def check_clusters(clusters: Sequence[Sequence[int]], sizes: Sequence[int], max_
             raise InvalidArgument(
                 f"a cluster of more than one must have at most {max_cluster_words} words, got {words} in {list(cluster)}"
             )
-    return [list(cluster) for cluster in _largest(chosen)]
-
-
-def _largest(clusters: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """The clusters that no other cluster contains."""
     clusters_with: dict[int, set[int]] = {}
-    for number, cluster in enumerate(clusters):
+    for number, cluster in enumerate(chosen):
         for place in cluster:
             clusters_with.setdefault(place, set()).add(number)
     # All clusters differ. So if only one cluster has all places of a cluster, no other contains it.
-    return [cluster for cluster in clusters if len(set.intersection(*(clusters_with[place] for place in cluster))) == 1]
+    return [list(each) for each in chosen if len(set.intersection(*(clusters_with[place] for place in each))) == 1]
 
 
 def _place(place: object, count: int) -> int:
@@ -115,7 +105,7 @@ class Bisecting:
         check_number("margin", self.margin, at_least=0)
 
     def __call__(self, vectors: NDArray[np.float32], sizes: Sequence[int], max_cluster_words: int) -> list[list[int]]:
-        """See Clusterer."""
+        """Clusters of the texts, sorted by their places."""
         import numpy as np
 
         words = np.asarray(sizes, dtype=np.int64)
@@ -124,9 +114,8 @@ class Bisecting:
         for piece in _pieces(vectors, self.largest_piece, self.seed):
             rows, lengths = vectors[piece], words[piece]
             of_piece = ward_clusters(rows, lengths, mean=self.size, most=most, max_cluster_words=max_cluster_words)
-            of_piece = _with_near_rows(
-                of_piece, rows, lengths, margin=self.margin, most=most, max_cluster_words=max_cluster_words
-            )
+            if self.margin and len(of_piece) > 1:
+                of_piece = _with_near_rows(of_piece, rows, lengths, self.margin, most, max_cluster_words)
             clusters += [piece[cluster].tolist() for cluster in of_piece]
         if len(clusters) == len(sizes) > 1:
             # No piece has two texts that fit together. If any two texts fit, the two shortest texts do.
@@ -177,7 +166,6 @@ def _with_near_rows(
     clusters: Sequence[Sequence[int]],
     vectors: NDArray[np.float32],
     words: NDArray[np.int64],
-    *,
     margin: float,
     most: int,
     max_cluster_words: int,
@@ -186,8 +174,6 @@ def _with_near_rows(
     import numpy as np
 
     grown = [list(cluster) for cluster in clusters]
-    if not margin or len(clusters) < 2:
-        return grown
     own = np.empty(len(vectors), dtype=np.intp)
     for number, cluster in enumerate(clusters):
         own[cluster] = number

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -12,7 +12,7 @@ from leafspan.checks import check_number, keep_whole
 from leafspan.embedding import Embed, normalize
 from leafspan.flows import Flow
 from leafspan.text import count_words
-from leafspan.trees._summarizer import Keep
+from leafspan.trees._plan import Keep
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 
 _BATCH = 512  # sentences embedded at a time
-_HELD = 8_192  # most vectors to hold
 # A line with fewer words is a heading or a label; a line that ends with a full stop needs fewer words to be a sentence.
 _MIN_WORDS_WITHOUT_STOP, _MIN_WORDS_WITH_STOP = 8, 4
 _OPENING_MARKS = "\"'“‘«„([¿¡"  # a sentence may begin with these besides a letter or digit
@@ -75,43 +74,33 @@ class Extractive:
 
     def summarizing(self, groups: Sequence[Sequence[str]], embed: Embed, keep: Keep) -> Flow[dict[int, Exception]]:
         """Summarise each group of texts. Sentences of several groups are embedded in one batch. No group fails."""
-        vectors: dict[str, Vectors] = {}
-        waiting: list[tuple[int, list[str]]] = []
+        waiting: dict[int, list[str]] = {}
         missing: dict[str, None] = {}
         for place, texts in enumerate(groups):
             eligible = _eligible_sentences(texts)
             if not eligible:
                 yield from keep(place, first_words(" ".join(" ".join(texts).split()), self.max_words))
                 continue
-            waiting.append((place, eligible))
-            missing |= dict.fromkeys(sentence for sentence in eligible if sentence not in vectors)
+            waiting[place] = eligible
+            missing |= dict.fromkeys(eligible)
             if len(missing) >= _BATCH:
-                yield from self._finish(waiting, missing, vectors, embed, keep)
-        yield from self._finish(waiting, missing, vectors, embed, keep)
+                yield from self._summarize(waiting, list(missing), embed, keep)
+                waiting, missing = {}, {}
+        yield from self._summarize(waiting, list(missing), embed, keep)
         return {}
 
-    def _finish(
-        self,
-        waiting: list[tuple[int, list[str]]],
-        missing: dict[str, None],
-        vectors: dict[str, Vectors],
-        embed: Embed,
-        keep: Keep,
+    def _summarize(
+        self, waiting: Mapping[int, Sequence[str]], texts: Sequence[str], embed: Embed, keep: Keep
     ) -> Flow[None]:
-        """Embed the missing sentences, summarise the waiting groups, and empty both."""
+        """Summarise groups by their eligible sentences; ``texts`` has all of these."""
         import numpy as np
 
-        texts = list(missing)
+        vectors: dict[str, Vectors] = {}
         for start in range(0, len(texts), _BATCH):
             batch = texts[start : start + _BATCH]
             vectors.update(zip(batch, normalize(np.asarray((yield from embed(batch)), dtype=np.float32)), strict=True))
-        for place, eligible in waiting:
+        for place, eligible in waiting.items():
             yield from keep(place, self._summary(eligible, np.array([vectors[sentence] for sentence in eligible])))
-        waiting.clear()
-        missing.clear()
-        # A leaf in several clusters comes again, mostly soon: so some vectors are held.
-        if len(vectors) > _HELD:
-            vectors.clear()
 
     def _summary(self, eligible: Sequence[str], vectors: Vectors) -> str:
         """The summary made from some of these sentences, whose vectors have length 1."""

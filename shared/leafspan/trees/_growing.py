@@ -6,8 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
-from typing import Any
+from typing import Any, Protocol
 
 from leafspan.checks import calling, name_of, unusable
 from leafspan.embedding import Embed, blend, embed_in_batches, normalize
@@ -15,8 +14,8 @@ from leafspan.errors import InvalidArgument, UnusableResult
 from leafspan.flows import Call, Flow, Progress
 from leafspan.text import count_words
 from leafspan.trees._clustering import Clusterer, check_clusters
+from leafspan.trees._plan import NotAsked, Patience, Summarizer
 from leafspan.trees._records import SummaryRecord, united
-from leafspan.trees._summarizer import NotAsked, Patience, Summarizer, SummaryCache
 from leafspan.values import Covered
 
 
@@ -56,6 +55,10 @@ class TreeDraft:
         self.base = len(self.nodes)
         self.top = list(range(self.base))
 
+    def sort_top(self) -> None:
+        """Bring the nodes that the next layer is made from into the order of the text."""
+        self.top.sort(key=lambda place: (self.nodes[place].start, place))
+
     @property
     def summaries(self) -> list[TreeNode]:
         """The summaries made so far."""
@@ -66,10 +69,6 @@ class TreeDraft:
         """The places in ``nodes`` of the nodes that no summary was made from."""
         children = {child for node in self.summaries if node.record for child in node.record.children}
         return [place for place, node in enumerate(self.nodes) if node.id not in children]
-
-    def sort_top(self) -> None:
-        """Bring the nodes that the next layer is made from into the order of the text."""
-        self.top.sort(key=lambda place: (self.nodes[place].start, place))
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +90,18 @@ class _Cluster:
         return sum(node.layer == 0 for node in self.nodes)
 
 
+class SummaryCache(Protocol):
+    """Earlier summaries by key. A key identifies everything that a summary depends on."""
+
+    def get(self, keys: Sequence[str]) -> Flow[dict[str, str]]:
+        """The texts of the cached keys."""
+        ...
+
+    def put(self, key: str, text: str, owner: str) -> Flow[None]:
+        """Keep a text."""
+        ...
+
+
 @dataclass(slots=True)
 class TreeGrower:
     """Grows several trees together, layer by layer, and counts the distinct summaries that they needed."""
@@ -102,7 +113,7 @@ class TreeGrower:
     title_weight: float  # of the title in the vector of a summary, >= 0, beside 1 for its text
     cache: SummaryCache
     key_prefix: str  # of the cache keys
-    asked: int = 0  # summaries that the summarizer was asked for
+    requests: int = 0  # summaries that the summarizer was asked for
     reused: int = 0  # summaries from the cache
     patience: Patience = field(default_factory=Patience)
 
@@ -165,10 +176,10 @@ class TreeGrower:
         elif groups:
             errors = yield from self.summarizer.summarizing(groups, self.embed, keep)
             if len(errors) < len(groups):
-                self.patience.succeeded()
+                self.patience.note(None)
             for error in errors.values():
-                self.patience.failed(error)
-        self.asked += len(missing) - sum(isinstance(error, NotAsked) for error in errors.values())
+                self.patience.note(error)
+        self.requests += len(missing) - sum(isinstance(error, NotAsked) for error in errors.values())
         failed = {missing[place].key: error for place, error in errors.items()}
         for cluster in clusters:
             if cluster.key in failed:
@@ -212,19 +223,20 @@ def _cluster_all(clusterer: Clusterer, drafts: Sequence[TreeDraft], max_cluster_
 
 
 def _add_summary(cluster: _Cluster, text: str, vector: Any) -> None:
-    """Add the summary of a cluster to its tree, and to the nodes that the next layer is made from."""
+    """Add the summary of a cluster to its tree, and to the nodes that the next layer is made from.
+
+    It covers the ids of whole documents, then runs of other documents' leaves; runs that touch are joined.
+    """
     nodes, draft = cluster.nodes, cluster.draft
     children = tuple(node.id for node in nodes)
-    covers = _united(chain.from_iterable(node.covers for node in nodes))
+    parts = [cover for node in nodes for cover in node.covers]
+    whole = sorted({part for part in parts if isinstance(part, str)})
+    covers: tuple[Covered | str, ...] = (
+        *whole,
+        *united(part for part in parts if not isinstance(part, str) and part.document_id not in whole),
+    )
     words = count_words(text)
     record = SummaryRecord(cluster.layer, words, children, covers, cluster.key)
     id_ = draft.node_id(len(draft.nodes) - draft.base, children, cluster.key)
     draft.top.append(len(draft.nodes))
     draft.nodes.append(TreeNode(id_, text, words, vector, record.layer, covers, record))
-
-
-def _united(covers: Iterable[Covered | str]) -> tuple[Covered | str, ...]:
-    """The ids of whole documents, then runs of other documents' leaves; runs that touch are joined."""
-    parts = list(covers)
-    whole = dict.fromkeys(each for each in parts if isinstance(each, str))
-    return (*sorted(whole), *united(each for each in parts if not isinstance(each, str) and each.document_id not in whole))

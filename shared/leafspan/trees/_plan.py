@@ -1,24 +1,24 @@
-"""What a build of trees is asked for, and its result."""
+"""What a build of trees needs, from a clusterer and a summarizer to patience with it, and its result."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import inf
+from typing import Protocol
 
 from leafspan.checks import check_flag, keep_whole, shown
-from leafspan.errors import InvalidArgument
+from leafspan.embedding import Embed
+from leafspan.errors import FunctionFailed, InvalidArgument
+from leafspan.flows import Flow
 from leafspan.language_model import identity_of
 from leafspan.trees._clustering import Clusterer
-from leafspan.trees._summarizer import Summarizer
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How trees are built: see ``Index.build_tree``.
-
-    Raises:
-        InvalidArgument: if an option is out of its range.
-    """
+    """How trees are built: the options of ``Index.build_tree``."""
 
     clusterer: Clusterer
     summarizer: Summarizer
@@ -84,3 +84,82 @@ class TreesBuilt:
         """The share of the needed summaries that the summarizer was asked for, in [0, 1]. 0 if no summary was needed."""
         needed = self.asked + self.reused
         return self.asked / needed if needed else 0.0
+
+
+Keep = Callable[[int, str], Flow[None]]
+"""A flow that a summarizer runs for each finished summary, with its group's place and its text.
+
+Several may run at the same time: in worker threads, or in several tasks of an event loop. An error in one ends the work.
+"""
+
+
+class Summarizer(Protocol):
+    """Makes a summary of several texts. docs/trees.md lists leafspan's summarizers."""
+
+    @property
+    def identity(self) -> str:
+        """Text that changes whenever the summarizer would make other summaries of the same texts.
+
+        It is the same in every process, and need not contain the embedder. leafspan caches summaries under this text. So a
+        summarizer with another identity makes the summaries again.
+        """
+        ...
+
+    @property
+    def max_input_words(self) -> int:
+        """Most words of the texts that one summary is made from, >= 1. A cluster of several texts has no more words."""
+        ...
+
+    @property
+    def asks(self) -> bool:
+        """Whether each summary needs a call of a language model, or of a function that may ask one."""
+        ...
+
+    def summarizing(self, groups: Sequence[Sequence[str]], embed: Embed, keep: Keep) -> Flow[dict[int, Exception]]:
+        """Summarise each group of texts.
+
+        Args:
+            groups: Texts of each group, in the order of the document.
+            embed: The embedding flow. An error in it ends the work.
+            keep: Flow to run for each summary as soon as it is finished. An error in it ends the work.
+
+        Returns:
+            The errors of the failed groups, by the group's place, from 0, in ``groups``.
+        """
+        ...
+
+
+MOST_FAILURES = 10
+"""Most groups that may fail, retries included, before the first success."""
+
+
+class NotAsked(FunctionFailed):
+    """leafspan did not ask the summarizer, which had failed every time."""
+
+
+@dataclass(slots=True)
+class Patience:
+    """Counts failures. After ten without any success, leafspan gives up on the summarizer."""
+
+    failures: float = 0  # groups that failed; minus infinity after a success
+    last: Exception | None = None
+
+    def note(self, error: Exception | None) -> None:
+        """Count a failure, or a success."""
+        if error is None:
+            self.failures = -inf
+        elif not isinstance(error, NotAsked):
+            self.failures, self.last = self.failures + 1, error
+
+    @property
+    def refusal(self) -> NotAsked | None:
+        """The error for a group that is not tried any more, or None if leafspan should try the group."""
+        if self.failures < MOST_FAILURES:
+            return None
+        why = f"the summarizer was not asked, since it failed on {self.failures} groups in a row"
+        refusal = NotAsked(
+            f"{why}, and on no other, the last time with {type(self.last).__name__}: {self.last}; fix it, and build again",
+            why,
+        )
+        refusal.__cause__ = self.last
+        return refusal

@@ -7,14 +7,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from leafspan.checks import STRUCTURE_KEY, shown
+from leafspan.checks import RESERVED_ID_PREFIX, STRUCTURE_KEY, shown
 from leafspan.errors import IndexMismatch
 from leafspan.flows import Flow
-from leafspan.store import Reader, Row, check_record
+from leafspan.store import Reader, Row, Scope, check_record
 from leafspan.values import Covered, LeafId
 
-FORMAT = 1
-"""The version of the stored format of a summary."""
+UPPER_LAYERS = f"{RESERVED_ID_PREFIX}layers"
+"""The owner of cached texts for summaries of several documents."""
+
+_FORMAT, _FIELDS = 1, 5  # of the stored record of a summary
+_SEPARATOR = ":"  # in a key, after the name of the view that may read it
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,7 @@ class SummaryRecord:
 
     def pack(self) -> str:
         """The record as a string."""
-        values = [FORMAT, self.layer, self.words, self.children, self.covers, self.key]
+        values = [_FORMAT, self.layer, self.words, self.children, self.covers, self.key]
         return json.dumps(values, ensure_ascii=False, separators=(",", ":"))
 
     @classmethod
@@ -74,8 +77,8 @@ class SummaryRecord:
         if not isinstance(stored, list) or not stored:
             raise ValueError(f"its record must be a list, got {shown(stored)}")
         format_, *values = stored
-        if format_ != FORMAT:
-            raise IndexMismatch(f"a summary is stored in format {format_!r}, this version of leafspan reads {FORMAT!r}")
+        if format_ != _FORMAT:
+            raise IndexMismatch(f"a summary is stored in format {format_!r}, this version of leafspan reads {_FORMAT!r}")
         if len(values) != _FIELDS:
             raise ValueError(f"its record must have {_FIELDS} values, got {shown(values)}")
         layer, words, children, covers, key = values
@@ -87,9 +90,6 @@ class SummaryRecord:
             raise ValueError(f"its record must say which leaves it covers, got {shown(covers)}")
         runs = tuple(each if isinstance(each, str) else Covered(*each) for each in covers)
         return cls(layer, words, tuple(children), runs, key)
-
-
-_FIELDS = 5
 
 
 def _is_count(value: Any) -> bool:
@@ -139,3 +139,18 @@ def united(covers: Iterable[Covered]) -> tuple[Covered, ...]:
         else:
             runs.append(run)
     return tuple(runs)
+
+
+def view_name(scope: Scope | None) -> str:
+    """The name of a view, stored with the trees that only this view has; "" for the whole index."""
+    return scope.suffix if scope else ""
+
+
+def key_prefix(scope: Scope | None) -> str:
+    """The first part of a view's keys, without which a tenant would learn that another tenant has the same texts."""
+    return view_name(scope) + _SEPARATOR
+
+
+def view_of_key(key: str) -> str:
+    """The name of the view that may read the text with this key."""
+    return key.partition(_SEPARATOR)[0]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple, TypeVar
-from weakref import WeakKeyDictionary
 
 from leafspan.documents import copy_metadata
 from leafspan.engines import StaleRead
@@ -15,14 +14,12 @@ from leafspan.store import Catalogue, Reader, ReadHistory, Row, Scope, Store, ou
 from leafspan.strategies import LexicalMatches, LexicalSearch, TreeRoot, TreeRoots, VectorSearch
 from leafspan.text import display
 from leafspan.trace import EMPTY_TRACE
-from leafspan.trees._records import SummaryRecord, TreeRecord, fetch_summaries, united
-from leafspan.trees._stored_trees import view_name
+from leafspan.trees._records import SummaryRecord, TreeRecord, fetch_summaries, united, view_name
 from leafspan.trees._trees import Trees
 from leafspan.trees._visible_trees import TreeVisibility, VisibleTrees
 from leafspan.values import Candidate, Covered, Hit, LeafId, Passage, Span, Summary
 
 _CACHE_SIZE = 32  # filters whose roots are cached for each catalogue
-_ROOTS: WeakKeyDictionary[VisibleTrees, dict[tuple[Where | None, int | None], Sequence[TreeRoot]]] = WeakKeyDictionary()
 
 
 class SummaryReader:
@@ -32,8 +29,8 @@ class SummaryReader:
     """
 
     def __init__(self, trees: Trees, documents: Reader, history: ReadHistory) -> None:
+        self.documents = documents
         self._trees = trees
-        self._documents = documents
         self._history = history
         self._opened: tuple[SearchIndexes, Reader] | None = None
         self._has_looked = False
@@ -43,8 +40,10 @@ class SummaryReader:
         if not self._has_looked:
             indexes = yield from self._trees.existing()
             if indexes is not None:
-                visibility = yield from self._visibility()
-                again = bool(self._history)
+                documents, scope = (yield from self.documents.catalogue()), self.documents.scope
+                is_shared = scope is None or scope.shares_statistics
+                name = view_name(scope) if isinstance(scope, Scope) and not is_shared else None
+                visibility, again = TreeVisibility(documents, is_shared, name), bool(self._history)
                 self._opened = indexes, (yield from indexes.store.reader(self._history, scope=visibility, again=again))
             self._has_looked = True
         return self._opened
@@ -62,7 +61,7 @@ class SummaryReader:
 
     def vector_search(self, request: VectorSearch) -> Flow[list[list[Hit]]]:
         """The summaries nearest to each vector, best first."""
-        yield from self._documents.whole_catalogue()
+        yield from self.documents.whole_catalogue()
         if (opened := (yield from self.enter())) is None:
             return [[] for _ in request.vectors]
         indexes, reader = opened
@@ -70,7 +69,7 @@ class SummaryReader:
 
     def lexical_search(self, request: LexicalSearch) -> Flow[list[LexicalMatches]]:
         """The summaries that match the words of each question best."""
-        yield from self._documents.whole_catalogue()
+        yield from self.documents.whole_catalogue()
         if (opened := (yield from self.enter())) is None:
             return [LexicalMatches([], 0.0) for _ in request.texts]
         indexes, reader = opened
@@ -90,14 +89,10 @@ class SummaryReader:
         indexes, reader = opened
         return (yield from leaf_vectors(reader, indexes.vectors, ids))
 
-    def documents(self) -> Flow[Catalogue]:
-        """The visible documents."""
-        return self._documents.catalogue()
-
     def visible(self) -> Flow[VisibleTrees]:
         """The visible trees."""
         if (opened := (yield from self.enter())) is None:
-            return VisibleTrees({}, (yield from self._documents.catalogue()))
+            return VisibleTrees({}, (yield from self.documents.catalogue()))
         visible = yield from opened[1].whole_catalogue()
         assert isinstance(visible, VisibleTrees)
         return visible
@@ -108,9 +103,9 @@ class SummaryReader:
 
     def roots(self, request: TreeRoots) -> Flow[Sequence[TreeRoot]]:
         """The tops of the visible trees, without the layers above ``request.layer``."""
-        yield from self._documents.whole_catalogue()
+        yield from self.documents.whole_catalogue()
         visible = yield from self.visible()
-        cached = _ROOTS.setdefault(visible, {})
+        cached = visible.cached_roots
         key = request.where, request.layer
         if (roots := cached.get(key)) is None:
             roots = visible.roots(request.where)
@@ -120,14 +115,6 @@ class SummaryReader:
                 cached.clear()
             cached[key] = roots
         return roots
-
-    def _visibility(self) -> Flow[TreeVisibility]:
-        """The visibility of trees for the reader of the documents."""
-        documents = yield from self._documents.catalogue()
-        scope = self._documents.scope
-        shares_statistics = scope is None or scope.shares_statistics
-        name = view_name(scope) if isinstance(scope, Scope) and not shares_statistics else None
-        return TreeVisibility(documents, shares_statistics, name)
 
     def _roots_up_to(
         self, layer: int, visible: VisibleTrees, roots: Sequence[TreeRoot], where: Where | None
@@ -155,7 +142,7 @@ class SummaryReader:
         if ids:
             yield from indexes.refresh(reader)
         records = yield from fetch_summaries(reader, ids)
-        documents = yield from self.documents()
+        documents = yield from self.documents.catalogue()
         yield from reader.refuse(
             {id_: problem for id_, (_, record) in records.items() if (problem := _problem(id_, record, documents))}
         )
@@ -255,7 +242,7 @@ def list_summaries(store: Store, trees: Trees, document_id: str | None, scope: S
     """The visible summaries as passages with score 0, by document, top layer first."""
 
     def read(summaries: SummaryReader) -> Flow[list[Passage]]:
-        documents = yield from summaries.documents()
+        documents = yield from summaries.documents.catalogue()
         if document_id is not None and document_id not in documents.rows:
             raise documents.lacks(document_id)
         ids = (yield from summaries.visible()).summaries(document_id)

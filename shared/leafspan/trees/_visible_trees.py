@@ -43,6 +43,7 @@ class VisibleTrees(Catalogue):
 
     def __init__(self, rows: Mapping[str, Row], documents: Catalogue) -> None:
         self.documents = documents
+        self.cached_roots: dict[tuple[Where | None, int | None], Sequence[TreeRoot]] = {}
         self._trees = rows
         self._records = {id_: TreeRecord.of(row) for id_, row in rows.items()}
         # The documents of each tree, None if the tree is not visible; all by stored ids.
