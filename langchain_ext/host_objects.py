@@ -59,23 +59,21 @@ def as_transformation(how: Any, child: BaseCallbackManager | None = None) -> dic
 
 
 def as_generate(llm: Any, child: BaseCallbackManager | None = None) -> GenerateOptions:
-    """Options that ask ``llm``; empty without one."""
-    if llm is None:
-        return {}
+    """Options that ask ``llm``."""
     if not isinstance(llm, Runnable):
         raise InvalidArgument(f"llm must be a Runnable from a prompt to a message or a text, got {shown(llm)}")
     return from_langchain(llm, {"callbacks": child}).options
 
 
-def as_reranker(thing: Any, child: BaseCallbackManager | None = None) -> Any:
-    """A function unchanged, or a document compressor as a reranker.
+def as_reranker(thing: Any, child: BaseCallbackManager | None = None) -> dict[str, Any]:
+    """Options that ask a document compressor; empty for a function.
 
     The compressor gets Documents as the retriever would return them. It returns its scores in the metadata
     ``relevance_score``, or else the base's scores in ``score``.
     """
-    if thing is None or (callable(thing) and not isinstance(thing, BaseDocumentCompressor)):
-        return thing
     if not isinstance(thing, BaseDocumentCompressor):
+        if callable(thing):
+            return {}
         raise InvalidArgument(f"rerank must be a function or a LangChain document compressor, got {shown(thing)}")
     name = type(thing).__name__
 
@@ -87,7 +85,11 @@ def as_reranker(thing: Any, child: BaseCallbackManager | None = None) -> Any:
         documents = [to_document(passage) for passage in passages]
         return _recognise(name, documents, await thing.acompress_documents(list(documents), question, callbacks=child))
 
-    return HostReranker(name, rerank, arerank)
+    return {"rerank": HostReranker(name, rerank, arerank)}
+
+
+CONVERSIONS = {"llm": as_generate, "choose": as_choice, "how": as_transformation, "rerank": as_reranker}
+"""The functions for objects of LangChain, by the names of the options that take them."""
 
 
 def _asking(

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Self, cast, get_args
+from typing import Any, ClassVar, Self
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
@@ -14,39 +13,25 @@ from pydantic import ConfigDict, Field, PrivateAttr, model_validator
 
 from langchain_ext.child_runs import Configs, aall_ended, all_ended, somebody_listens, with_run
 from langchain_ext.documents import to_document
-from langchain_ext.host_objects import as_generate, as_strategy
-from leafspan import Budget, InvalidArgument, LeafspanError, Passage, Strategy, View
+from langchain_ext.host_objects import CONVERSIONS, as_strategy
+from leafspan import InvalidArgument, LeafspanError, Passage, Strategy, View
 from leafspan.hosting import (
-    CALL_OPTIONS,
     CallOptions,
-    FilterPolicy,
     HostWords,
     LastStrategy,
-    Limits,
     NamedStrategyRetriever,
     StrategyRetriever,
-    apply_policy,
-    as_base,
-    asearch,
-    asearch_many,
-    check_choice,
-    check_flag,
-    check_index,
     check_option_names,
-    check_timeout,
     described,
-    is_elsewhere,
     is_plain,
     read_options,
-    search,
-    search_many,
-    searches_the_same,
-    to_filter,
     write_options,
 )
 
 INDEX_KEY = "LEAFSPAN_INDEX"
 """The name for the index in the output of LangChain's ``dumpd``."""
+
+_METHODS = ("_get_relevant_documents", "_aget_relevant_documents")
 
 WORDS = HostWords(
     name="LangChain",
@@ -80,35 +65,19 @@ class BaseSpanRetriever(StrategyRetriever, BaseRetriever):
 
     index: View | None = Field(default=None, kw_only=False)
     k: int | None = None
-    candidates: int | None = None
-    budget: int | Budget | None = None
-    where: Any = None
-    min_score: float | None = None
-    per_document: int | None = None
-    retrieval_timeout: float | None = None
-    filter_policy: FilterPolicy = "replace"
-    explain: bool = False
 
     def __init__(self, index: View | None = None, **options: Any) -> None:
         """Takes the index by position too, like LlamaIndex's retrievers."""
         super().__init__(**options if index is None else {"index": index, **options})
 
-    @abstractmethod
-    def _strategy(self, child: Any = None) -> Strategy:
-        """The strategy. A LangChain base is called with the callbacks ``child``."""
-
-    def _as_strategy(self, name: str, thing: Any, child: Any = None) -> Strategy:
-        """A base as a strategy; errors call the base ``name``."""
-        methods = ("_get_relevant_documents", "_aget_relevant_documents")
+    def _as_strategy(self, name: str, thing: Any, asked: Any = None) -> Strategy:
+        """A base as a strategy; errors call the base ``name``. A LangChain base is called with the callbacks ``asked``."""
+        if not isinstance(thing, BaseSpanRetriever):
+            return as_strategy(thing, asked, name=name)
         # A subclass with its own results is called like any other retriever.
-        if (
-            isinstance(thing, BaseSpanRetriever)
-            and searches_the_same(self.index, thing.index)
-            and is_plain(thing, BaseSpanRetriever, methods)
-        ):
-            return with_run(thing, as_base(thing._strategy(child), thing.where, thing.min_score), child)
-        elsewhere = isinstance(thing, BaseSpanRetriever) and is_elsewhere(self.index, thing.index)
-        return as_strategy(thing, child, name=name, elsewhere=elsewhere)
+        if is_plain(thing, BaseSpanRetriever, _METHODS) and (part := thing._part_of(self, asked)):
+            return with_run(thing, part, asked)
+        return as_strategy(thing, asked, name=name, elsewhere=thing._is_elsewhere(self))
 
     @model_validator(mode="before")
     @classmethod
@@ -118,31 +87,15 @@ class BaseSpanRetriever(StrategyRetriever, BaseRetriever):
 
     @classmethod
     def _checked(cls, values: dict[str, Any]) -> dict[str, Any]:
-        """The options in the strategy's form.
-
-        Raises:
-            InvalidArgument: if an option is unknown or out of its range.
-        """
+        """The options in the strategy's form."""
         check_option_names(cls.__name__, values, cls.model_fields)
         if values.get("index") is None and cls.model_fields["index"].is_required():
             raise InvalidArgument(f"{cls.__name__} must have an index to search, got no index: {cls.__name__}(index=index)")
         if any(field.is_required() and name not in values for name, field in cls.model_fields.items()):
             return values  # pydantic names the missing option
         values = read_options(cls._kind(), values)
-        draft = cls.model_construct(**values)
-        check_index(draft.index)
-        strategy = draft._strategy()
-        check_index(draft.index, strategy)
-        limits = Limits.of(draft.k, draft.candidates, draft.budget, draft.where, draft.min_score, draft.per_document)
-        check_timeout(draft.retrieval_timeout, "retrieval_timeout")
-        check_choice("filter_policy", draft.filter_policy, get_args(FilterPolicy))
-        check_flag("explain", draft.explain)
-        options = {**draft._plain_options(strategy), "where": limits.where}
-        return {name: options.get(name, value) for name, value in values.items()}
-
-    def _plain_options(self, strategy: Strategy) -> dict[str, Any]:
-        """The strategy's own options, in the strategy's form."""
-        return {}
+        checked = cls.model_construct(**values)._checked_options()
+        return {name: checked.get(name, value) for name, value in values.items()}
 
     def _with_defaults(self) -> Mapping[str, tuple[object, object]]:
         options = {name: field for name, field in type(self).model_fields.items() if name != "index"}
@@ -171,8 +124,8 @@ class BaseSpanRetriever(StrategyRetriever, BaseRetriever):
         asked = self._with(options)
         child = run_manager.get_child()
         with all_ended(child):
-            passages = search(self.index, query, asked._strategy(child), asked._limits(), for_several="batch")
-            return asked._documents(passages)
+            passages = asked._search(query, asked._strategy(child), asked._limits(), for_several="batch")
+            return asked._results(passages)
 
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **options: Any
@@ -180,8 +133,8 @@ class BaseSpanRetriever(StrategyRetriever, BaseRetriever):
         asked = self._with(options)
         child = run_manager.get_child()
         async with aall_ended(child):
-            passages = await asearch(self.index, query, asked._strategy(child), asked._limits(), for_several="abatch")
-            return asked._documents(passages)
+            passages = await asked._asearch(query, asked._strategy(child), asked._limits(), for_several="abatch")
+            return asked._results(passages)
 
     def batch(
         self, inputs: list[str], config: Configs = None, *, return_exceptions: bool = False, **options: Any
@@ -199,7 +152,7 @@ class BaseSpanRetriever(StrategyRetriever, BaseRetriever):
         """
         if (asked := self._together(inputs, config, options)) is not None:
             with suppress(Exception):  # one by one, so that the other questions get answers
-                return [*map(asked._documents, search_many(self.index, list(inputs), asked._strategy(), asked._limits()))]
+                return [*map(asked._results, asked._search_many(list(inputs), asked._strategy(), asked._limits()))]
         return super().batch(inputs, config, return_exceptions=return_exceptions, **options)
 
     async def abatch(
@@ -208,13 +161,13 @@ class BaseSpanRetriever(StrategyRetriever, BaseRetriever):
         """Like ``batch``."""
         if (asked := self._together(inputs, config, options)) is not None:
             with suppress(Exception):
-                rows = await asearch_many(self.index, list(inputs), asked._strategy(), asked._limits())
-                return [*map(asked._documents, rows)]
+                rows = await asked._asearch_many(list(inputs), asked._strategy(), asked._limits())
+                return [*map(asked._results, rows)]
         return await super().abatch(inputs, config, return_exceptions=return_exceptions, **options)
 
     def _together(self, questions: Sequence[Any], config: Configs, options: Mapping[str, Any]) -> Self | None:
         """The retriever with the options of a call, or None if questions must be asked one by one."""
-        methods = ("_get_relevant_documents", "_aget_relevant_documents", "invoke", "ainvoke")
+        methods = (*_METHODS, "invoke", "ainvoke")
         are_several = len(questions) > 1 and all(isinstance(each, str) for each in questions)
         if not are_several or not is_plain(self, BaseSpanRetriever, methods) or somebody_listens(config, len(questions)):
             return None
@@ -225,29 +178,20 @@ class BaseSpanRetriever(StrategyRetriever, BaseRetriever):
         return None
 
     def _with(self, options: Mapping[str, Any]) -> Self:
-        """A retriever like this one, with the options of a call.
-
-        Raises:
-            InvalidArgument: if an option is unknown, fixed, or out of its range.
-        """
+        """A retriever like this one, with the options of a call."""
         if not options:
             return self
         fixed = (*BaseRetriever.model_fields, "index", "filter_policy")
         known = [name for name in type(self).model_fields if name not in fixed]
         check_option_names(f"a call of {type(self).__name__}", options, known)
-        where = apply_policy(to_filter(self.where), to_filter(options.get("where")), self.filter_policy)
         own = {name: getattr(self, name) for name in type(self).model_fields}
-        changed = type(self)._checked({**own, **options, "where": where})
+        changed = type(self)._checked({**own, **options, "where": self._joined(options.get("where"))})
         return self.model_copy(update={name: changed[name] for name in ("where", *options)})
 
     def _asked(self, query: str) -> tuple[str, Strategy, CallOptions]:
         return query, self._strategy(), self._limits()
 
-    def _limits(self) -> CallOptions:
-        own = {name: getattr(self, name) for name in CALL_OPTIONS}
-        return cast(CallOptions, {**own, "timeout": self.retrieval_timeout})
-
-    def _documents(self, passages: Sequence[Passage]) -> list[Document]:
+    def _results(self, passages: Sequence[Passage]) -> list[Document]:
         return [to_document(passage, explain=self.explain) for passage in passages]
 
     def _get_ls_params(self, **options: Any) -> LangSmithRetrieverParams:
@@ -260,29 +204,11 @@ class BaseSpanRetriever(StrategyRetriever, BaseRetriever):
 class NamedRetriever(NamedStrategyRetriever, BaseSpanRetriever):
     """The retriever of one strategy, ``kind``, whose options it declares."""
 
+    _conversions: ClassVar = CONVERSIONS
     _last_strategy: LastStrategy = PrivateAttr(default_factory=LastStrategy)
-
-    def _converted(self, child: Any) -> dict[str, Any]:
-        return dict(as_generate(getattr(self, "llm", None), child))
 
 
 class LeafRetriever(NamedRetriever):
     """The retriever of a strategy that finds leaves, and so needs an index."""
-
-    index: View = Field(kw_only=False)
-
-
-class BasedRetriever(NamedRetriever):
-    """The retriever of a strategy that builds on a ``base``: another strategy, or any LangChain retriever."""
-
-    base: Any = None
-
-    def _converted(self, child: Any) -> dict[str, Any]:
-        base = None if self.base is None else self._as_strategy("base", self.base, child)
-        return {**super()._converted(child), "base": base}
-
-
-class BasedLeafRetriever(BasedRetriever):
-    """The retriever of a strategy that builds on a ``base`` of leaves, and so needs an index."""
 
     index: View = Field(kw_only=False)

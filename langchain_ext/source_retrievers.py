@@ -2,110 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Literal
-
 from pydantic import ConfigDict
 
 from langchain_ext.retriever import NamedRetriever, documented
-from leafspan import Strategy
-from leafspan.hosting.sources import (
-    DEFAULT_REPAIR_PROMPT,
-    DEFAULT_SQL_PROMPT,
-    KEYWORD_PROMPT,
-    Extract,
-    GraphKind,
-    LightRAGMode,
-    LightRAGShape,
-    PropertyGraphShape,
-    Tables,
-)
-from leafspan.sources import SQL, LightRAG, PropertyGraph
+from leafspan.hosting.sources import LightRAGOptions, PropertyGraphOptions, SQLOptions
 
 
 @documented
-class SQLRetriever(NamedRetriever):
+class SQLRetriever(NamedRetriever, SQLOptions):
     """Like the core's ``SQL``, but a LangChain retriever."""
 
     model_config = ConfigDict(hide_input_in_errors=True)  # the URL of the database may have a password
 
-    kind: ClassVar[type[Strategy]] = SQL
-    database: Any
-    llm: Any = None
-    max_retries: int = 0
-    tables: Tables | None = None
-    functions: Sequence[str] = ()
-    extract: Extract = None
-    preprocess_query: Callable[[str], str] | None = None
-    result: Literal["rows", "table"] = "rows"
-    return_query: bool = False
-    row_limit: int = 1000
-    timeout: float = 30.0
-    sample_rows: int = 0
-    prompt: str = DEFAULT_SQL_PROMPT
-    repair_prompt: str = DEFAULT_REPAIR_PROMPT
-
-    def retrieve_frame(self, query: str, *, return_query: bool = False) -> Any:
-        """Like the core's ``SQL.retrieve_frame``: the rows as a pandas DataFrame, or ``(sql, frame)``."""
-        return self._sql().retrieve_frame(query, return_query=return_query)
-
-    async def aretrieve_frame(self, query: str, *, return_query: bool = False) -> Any:
-        """Like ``retrieve_frame``."""
-        return await self._sql().aretrieve_frame(query, return_query=return_query)
-
-    def _sql(self) -> Any:
-        return self._strategy()
-
-
-class _GraphRetriever(NamedRetriever):
-    """The retriever of a graph."""
-
-    def retrieve_data(self, question: str, shape: LightRAGShape | PropertyGraphShape = "chunks") -> Any:
-        """Like ``retrieve_data`` of the core's strategy, but ``"chunks"`` are Documents."""
-        return self._in_shape(self._graph().retrieve_data(question, shape), shape)
-
-    async def aretrieve_data(self, question: str, shape: LightRAGShape | PropertyGraphShape = "chunks") -> Any:
-        """Like ``retrieve_data``, without blocking the event loop."""
-        return self._in_shape(await self._graph().aretrieve_data(question, shape), shape)
-
-    def _graph(self) -> Any:
-        return self._strategy()
-
-    def _in_shape(self, data: Any, shape: str) -> Any:
-        return self._documents(data) if shape == "chunks" else data
-
 
 @documented
-class LightRAGRetriever(_GraphRetriever):
+class LightRAGRetriever(NamedRetriever, LightRAGOptions):
     """Like the core's ``LightRAG``, but a LangChain retriever.
 
     Without an index, all results are passages of their own kind.
     """
 
-    kind: ClassVar[type[Strategy]] = LightRAG
-    instance: Any
-    mode: LightRAGMode = "mix"
-    kinds: Sequence[GraphKind] = ("chunk", "entity", "relation")
-    params: Mapping[str, Any] | None = None
-    timeout: float = 60.0
-
 
 @documented
-class PropertyGraphRetriever(_GraphRetriever):
+class PropertyGraphRetriever(NamedRetriever, PropertyGraphOptions):
     """Like the core's ``PropertyGraph``, but a LangChain retriever.
 
-    Without an index, all results are passages of their own
-    kind. Only the graph needs LlamaIndex.
+    Without an index, all results are passages of their own kind. Only the graph needs LlamaIndex.
     """
-
-    kind: ClassVar[type[Strategy]] = PropertyGraph
-    graph: Any
-    kinds: Sequence[GraphKind] = ("chunk", "entity", "relation")
-    embedder: Any = None
-    llm: Any = None
-    keywords: int = 10
-    prompt: str = KEYWORD_PROMPT
-    entities: int = 4
-    depth: int = 1
-    limit: int = 30
-    timeout: float = 60.0

@@ -12,15 +12,13 @@ from langchain_ext.retriever import BaseSpanRetriever
 from leafspan import LeafspanError, View
 from leafspan.hosting import (
     AgentTool,
-    Limits,
     ToolOptions,
     ToolsOptions,
     agent_tool,
     agent_tools,
-    as_base,
     described_as,
     error_text,
-    searched_index,
+    retriever_tool,
 )
 
 
@@ -55,11 +53,7 @@ def as_tool(
     """
     if not isinstance(retriever, BaseSpanRetriever):
         return _to_tool(agent_tool(retriever, **options))
-    strategy = as_base(retriever._strategy(), retriever.where, None)
-    limits = Limits.of(
-        retriever.k, retriever.candidates, retriever.budget, None, retriever.min_score, retriever.per_document
-    )
-    return _to_tool(agent_tool(searched_index(retriever.index), strategies=strategy, limits=limits, **options))
+    return _to_tool(retriever_tool(retriever, **options))
 
 
 def _to_tool(tool: AgentTool) -> StructuredTool:

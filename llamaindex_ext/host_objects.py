@@ -59,14 +59,14 @@ def _result(scored: NodeWithScore) -> HostResult:
     return HostResult(node.node_id, node.get_content(), scored.score, metadata, origin=node, hidden=hidden)
 
 
-def as_reranker(thing: Any, bundle: QueryBundle | None = None) -> Any:
-    """A function unchanged, or a node postprocessor as a reranker, which gets the whole ``bundle``, or another phrasing.
+def as_reranker(thing: Any, bundle: QueryBundle | None = None) -> dict[str, Any]:
+    """Options that ask a node postprocessor, which gets the whole ``bundle``, or another phrasing; empty for a function.
 
     The postprocessor gets nodes as the retriever would return them, with the base's scores.
     """
-    if thing is None or (callable(thing) and not isinstance(thing, BaseNodePostprocessor)):
-        return thing
     if not isinstance(thing, BaseNodePostprocessor):
+        if callable(thing):
+            return {}
         raise InvalidArgument(f"rerank must be a function or a LlamaIndex node postprocessor, got {shown(thing)}")
     name = type(thing).__name__
 
@@ -83,7 +83,7 @@ def as_reranker(thing: Any, bundle: QueryBundle | None = None) -> Any:
         given = [_host_object(node) for node in nodes]
         return _recognise(name, given, await thing.apostprocess_nodes(nodes, asked(question)))
 
-    return HostReranker(name, rerank, arerank)
+    return {"rerank": HostReranker(name, rerank, arerank)}
 
 
 def _copy(passage: Passage) -> NodeWithScore:
@@ -104,10 +104,8 @@ def _host_object(scored: NodeWithScore) -> HostObject:
     return HostObject(node, node.node_id, node.get_content(), dict(node.metadata))
 
 
-def as_generate(llm: Any) -> GenerateOptions:
-    """Options that ask ``llm``; empty without one, and never LlamaIndex's default LLM."""
-    if llm is None:
-        return {}
+def as_generate(llm: Any, bundle: QueryBundle | None = None) -> GenerateOptions:
+    """Options that ask ``llm``, and never LlamaIndex's default LLM."""
     if not isinstance(llm, LLM):
         raise InvalidArgument(f"llm must be a LlamaIndex LLM, got {shown(llm)}")
     return from_llamaindex(llm).options
@@ -136,7 +134,7 @@ def as_choice(choose: Any, retrievers: object, descriptions: object) -> dict[str
     return {"choose": ask, "achoose": aask}
 
 
-def as_transformation(how: Any) -> dict[str, Any]:
+def as_transformation(how: Any, bundle: QueryBundle | None = None) -> dict[str, Any]:
     """Options that ask a query transform, such as a ``HyDEQueryTransform``; empty for any other object."""
     if not isinstance(how, BaseQueryTransform):
         return {}
@@ -145,6 +143,10 @@ def as_transformation(how: Any) -> dict[str, Any]:
         return to_query(how.run(question))
 
     return {"how": ask}
+
+
+CONVERSIONS = {"llm": as_generate, "how": as_transformation, "rerank": as_reranker}
+"""The functions for objects of LlamaIndex, by the names of the options that take them."""
 
 
 def to_query(bundle: QueryBundle) -> str | Query:

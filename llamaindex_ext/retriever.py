@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
-from typing import Any, Self, TypeVar, dataclass_transform, get_args
+from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
 from llama_index.core.callbacks import CallbackManager
 from llama_index.core.instrumentation.events.retrieval import RetrievalEndEvent, RetrievalStartEvent
@@ -13,40 +12,24 @@ from llama_index.core.prompts import PromptTemplate
 from llama_index.core.prompts.mixin import PromptDictType
 from llama_index.core.schema import NodeWithScore, QueryBundle, QueryType
 
-from leafspan import Budget, InvalidArgument, Passage, Query, Strategy, View, Where
+from leafspan import InvalidArgument, Passage, Query, Strategy, View
 from leafspan.hosting import (
     CallOptions,
-    FilterPolicy,
     HostWords,
     LastStrategy,
-    Limits,
     NamedStrategyRetriever,
     StrategyRetriever,
-    apply_policy,
-    as_base,
-    asearch,
-    asearch_many,
     changed_options,
-    check_choice,
-    check_flag,
-    check_index,
     check_option_names,
-    check_timeout,
-    check_whole,
     described,
-    is_elsewhere,
     is_plain,
     read_options,
-    search,
-    search_many,
-    searches_the_same,
     shown,
-    to_filter,
 )
 from llamaindex_ext.documents import to_scored_node
 from llamaindex_ext.engines import AnsweringRetriever
 from llamaindex_ext.events import DISPATCHER, say, say_traces
-from llamaindex_ext.host_objects import as_generate, as_strategy, to_query
+from llamaindex_ext.host_objects import CONVERSIONS, as_strategy, to_query
 
 WORDS = HostWords(
     name="LlamaIndex",
@@ -108,18 +91,11 @@ class BaseSpanRetriever(StrategyRetriever, AnsweringRetriever):
 
     index: View | None = field(default=None, kw_only=False)
     similarity_top_k: int | None = None
-    candidates: int | None = None
-    budget: int | Budget | None = None
-    where: Any = None
-    min_score: float | None = None
-    per_document: int | None = None
-    retrieval_timeout: float | None = None
-    filter_policy: FilterPolicy = "replace"
-    explain: bool = False
     callback_manager: CallbackManager = field(default_factory=CallbackManager)
     object_map: dict[Any, Any] = field(default_factory=dict)
     objects: list[Any] | None = None
     verbose: bool = False
+    _name_of_k: ClassVar[str] = "similarity_top_k"
 
     def __new__(cls, *_: object, **options: object) -> Self:
         """Checks the names of options before the generated ``__init__``, which would not suggest the right name."""
@@ -134,23 +110,13 @@ class BaseSpanRetriever(StrategyRetriever, AnsweringRetriever):
         if self.index is None and next(each for each in fields(self) if each.name == "index").default is MISSING:
             kind = type(self).__name__
             raise InvalidArgument(f"{kind} must have an index to search, got no index: {kind}(index)")
-        check_index(self.index)
         vars(self).update(read_options(self._kind(), {each.name: getattr(self, each.name) for each in fields(self)}))
-        strategy = self._strategy()
-        check_index(self.index, strategy)
-        if self.similarity_top_k is not None:
-            self.similarity_top_k = check_whole("similarity_top_k", self.similarity_top_k, 1)
-        given = (self.candidates, self.budget, self.where, self.min_score, self.per_document)
-        limits = Limits.of(self.similarity_top_k, *given)
-        self.candidates, self.where, self.per_document = limits.candidates, limits.where, limits.per_document
-        check_timeout(self.retrieval_timeout, "retrieval_timeout")
-        check_choice("filter_policy", self.filter_policy, get_args(FilterPolicy))
-        check_flag("explain", self.explain)
-        vars(self).update(self._plain_options(strategy))
+        vars(self).update(self._checked_options())
 
     def __repr__(self) -> str:
         """The class, the index, and the options that differ from their defaults."""
         given = [each for each in changed_options(self) if each.name not in _OF_LLAMAINDEX]
+        given.sort(key=lambda each: each.name != "index")
         return f"{type(self).__name__}({', '.join(f'{each.name}={shown(getattr(self, each.name))}' for each in given)})"
 
     def with_options(self, **options: Any) -> Self:
@@ -171,7 +137,7 @@ class BaseSpanRetriever(StrategyRetriever, AnsweringRetriever):
         """The results of ``retrieve`` for several queries, searched in one call."""
         bundles, asked = self._many(queries)
         say(RetrievalStartEvent(str_or_query_bundle=bundle) for bundle in bundles)
-        rows = [self._nodes(row) for row in search_many(self.index, *asked)]
+        rows = [self._results(row) for row in self._search_many(*asked)]
         rows = [self._handle_recursive_retrieval(bundle, row) for bundle, row in zip(bundles, rows, strict=True)]
         say(RetrievalEndEvent(str_or_query_bundle=each, nodes=row) for each, row in zip(bundles, rows, strict=True))
         return rows
@@ -181,14 +147,14 @@ class BaseSpanRetriever(StrategyRetriever, AnsweringRetriever):
         """Like ``retrieve_many``."""
         bundles, asked = self._many(queries)
         say(RetrievalStartEvent(str_or_query_bundle=bundle) for bundle in bundles)
-        found = [self._nodes(row) for row in await asearch_many(self.index, *asked)]
+        found = [self._results(row) for row in await self._asearch_many(*asked)]
         rows = [await self._ahandle_recursive_retrieval(bundle, row) for bundle, row in zip(bundles, found, strict=True)]
         say(RetrievalEndEvent(str_or_query_bundle=each, nodes=row) for each, row in zip(bundles, rows, strict=True))
         return rows
 
     def _asked(self, query: QueryType) -> tuple[str | Query, Strategy, CallOptions]:
         bundle = query if isinstance(query, QueryBundle) else QueryBundle(query)
-        return to_query(bundle), self._strategy(bundle), self._limits(bundle)
+        return to_query(bundle), self._strategy(bundle), self._limits(getattr(bundle, "filters", None))
 
     def _many(
         self, queries: Sequence[QueryType]
@@ -201,52 +167,25 @@ class BaseSpanRetriever(StrategyRetriever, AnsweringRetriever):
             raise InvalidArgument(
                 "queries must have no filters of their own, got a bundle with filters: use with_options(where=...)"
             )
-        return bundles, ([to_query(each) for each in bundles], self._strategy(), self._limits(QueryBundle("")))
+        return bundles, ([to_query(each) for each in bundles], self._strategy(), self._limits())
 
-    @abstractmethod
-    def _strategy(self, bundle: QueryBundle | None = None) -> Strategy:
-        """The strategy. A LlamaIndex base gets ``bundle``."""
-
-    def _plain_options(self, strategy: Strategy) -> dict[str, Any]:
-        """The strategy's own options, in the strategy's form."""
-        return {}
-
-    def _as_strategy(self, name: str, thing: Any, bundle: QueryBundle | None = None) -> Strategy:
-        """A base as a strategy; errors call the base ``name``."""
+    def _as_strategy(self, name: str, thing: Any, asked: QueryBundle | None = None) -> Strategy:
+        """A base as a strategy; errors call the base ``name``. A LlamaIndex base gets the bundle ``asked``."""
+        if not isinstance(thing, BaseSpanRetriever):
+            return as_strategy(thing, asked, name=name)
         # A retriever with its own results (a subclass, or with objects) is called like any other retriever.
-        if (
-            isinstance(thing, BaseSpanRetriever)
-            and searches_the_same(self.index, thing.index)
-            and is_plain(thing, BaseSpanRetriever, ("_retrieve", "_aretrieve"))
-            and not thing.object_map
-        ):
-            return as_base(thing._strategy(bundle), thing.where, thing.min_score)
-        elsewhere = isinstance(thing, BaseSpanRetriever) and is_elsewhere(self.index, thing.index)
-        return as_strategy(thing, bundle, name=name, elsewhere=elsewhere)
+        is_strategy = is_plain(thing, BaseSpanRetriever, ("_retrieve", "_aretrieve")) and not thing.object_map
+        if is_strategy and (part := thing._part_of(self, asked)):
+            return part
+        return as_strategy(thing, asked, name=name, elsewhere=thing._is_elsewhere(self))
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return self._nodes(search(self.index, *self._asked(query_bundle), for_several="retrieve_many"))
+        return self._results(self._search(*self._asked(query_bundle), for_several="retrieve_many"))
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        passages = await asearch(self.index, *self._asked(query_bundle), for_several="aretrieve_many")
-        return self._nodes(passages)
+        return self._results(await self._asearch(*self._asked(query_bundle), for_several="aretrieve_many"))
 
-    def _limits(self, bundle: QueryBundle) -> CallOptions:
-        return {
-            "k": self.similarity_top_k,
-            "candidates": self.candidates,
-            "budget": self.budget,
-            "where": self._joined(getattr(bundle, "filters", None)),
-            "min_score": self.min_score,
-            "per_document": self.per_document,
-            "timeout": self.retrieval_timeout,
-        }
-
-    def _joined(self, where: object) -> Where | None:
-        """The filter of a call and this retriever's own."""
-        return apply_policy(to_filter(self.where), to_filter(where), self.filter_policy)
-
-    def _nodes(self, passages: Sequence[Passage]) -> list[NodeWithScore]:
+    def _results(self, passages: Sequence[Passage]) -> list[NodeWithScore]:
         say_traces(passages)
         return [to_scored_node(passage, explain=self.explain, objects=self.object_map) for passage in passages]
 
@@ -255,8 +194,7 @@ class BaseSpanRetriever(StrategyRetriever, AnsweringRetriever):
 class NamedRetriever(NamedStrategyRetriever, BaseSpanRetriever):
     """The retriever of one strategy, ``kind``, whose options it declares."""
 
-    def _converted(self, bundle: QueryBundle | None) -> dict[str, Any]:
-        return dict(as_generate(getattr(self, "llm", None)))
+    _conversions: ClassVar = CONVERSIONS
 
     def _prompts(self) -> dict[str, str | None]:
         return {name: getattr(self, name) for name in ("prompt", "repair_prompt") if hasattr(self, name)}
@@ -276,23 +214,5 @@ class NamedRetriever(NamedStrategyRetriever, BaseSpanRetriever):
 @dataclass(kw_only=True, eq=False, repr=False)
 class LeafRetriever(NamedRetriever):
     """The retriever of a strategy that finds leaves, and so needs an index."""
-
-    index: View = field(kw_only=False)
-
-
-@dataclass(kw_only=True, eq=False, repr=False)
-class BasedRetriever(NamedRetriever):
-    """The retriever of a strategy that builds on a ``base``: another strategy, or any LlamaIndex retriever."""
-
-    base: Any = None
-
-    def _converted(self, bundle: QueryBundle | None) -> dict[str, Any]:
-        base = None if self.base is None else self._as_strategy("base", self.base, bundle)
-        return {**super()._converted(bundle), "base": base}
-
-
-@dataclass(kw_only=True, eq=False, repr=False)
-class BasedLeafRetriever(BasedRetriever):
-    """The retriever of a strategy that builds on a ``base`` of leaves, and so needs an index."""
 
     index: View = field(kw_only=False)

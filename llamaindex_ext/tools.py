@@ -9,18 +9,16 @@ from llama_index.core.bridge.pydantic import BaseModel, Field, create_model
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.tools import AsyncBaseTool, ToolMetadata, ToolOutput
 
-from leafspan import InvalidArgument, LeafspanError, Rerank, View
+from leafspan import InvalidArgument, LeafspanError, View
 from leafspan.hosting import (
     AgentTool,
-    Limits,
     ToolOptions,
     ToolsOptions,
     agent_tool,
     agent_tools,
-    as_base,
     described_as,
     error_text,
-    searched_index,
+    retriever_tool,
 )
 from llamaindex_ext.documents import to_scored_node
 from llamaindex_ext.host_objects import as_reranker
@@ -66,12 +64,7 @@ def as_tool(
                 "node_postprocessors need a retriever, which has one strategy, got an index: give HybridRetriever(index)"
             )
         return SpanTool(agent_tool(retriever, **options))
-    strategy = as_base(retriever._strategy(), retriever.where, None)
-    for each in node_postprocessors:
-        strategy = Rerank(base=strategy, rerank=as_reranker(each))
-    given = (retriever.candidates, retriever.budget, None, retriever.min_score, retriever.per_document)
-    limits = Limits.of(retriever.similarity_top_k, *given)
-    return SpanTool(agent_tool(searched_index(retriever.index), strategies=strategy, limits=limits, **options))
+    return SpanTool(retriever_tool(retriever, map(as_reranker, node_postprocessors), **options))
 
 
 class SpanTool(AsyncBaseTool):

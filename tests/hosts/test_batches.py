@@ -11,8 +11,8 @@ from langchain_core.language_models import FakeListChatModel
 from langchain_core.runnables import RunnableConfig, RunnableLambda
 
 import langchain_ext
-from langchain_ext import retriever as module
 from leafspan import Index, InvalidArgument
+from leafspan.hosting import StrategyRetriever
 from tests.corpus import QUESTIONS
 from tests.hosts.contract import RETRIEVERS, needed
 
@@ -39,17 +39,17 @@ def searches(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """The questions of each search of several at once."""
     noted: list[list[str]] = []
 
-    def search_many(index: Any, questions: list[str], *arguments: Any) -> Any:
+    def search_many(retriever: Any, questions: list[str], *arguments: Any) -> Any:
         noted.append(questions)
-        return original(index, questions, *arguments)
+        return original(retriever, questions, *arguments)
 
-    async def asearch_many(index: Any, questions: list[str], *arguments: Any) -> Any:
+    async def asearch_many(retriever: Any, questions: list[str], *arguments: Any) -> Any:
         noted.append(questions)
-        return await aoriginal(index, questions, *arguments)
+        return await aoriginal(retriever, questions, *arguments)
 
-    original, aoriginal = module.search_many, module.asearch_many
-    monkeypatch.setattr(module, "search_many", search_many)
-    monkeypatch.setattr(module, "asearch_many", asearch_many)
+    original, aoriginal = StrategyRetriever._search_many, StrategyRetriever._asearch_many
+    monkeypatch.setattr(StrategyRetriever, "_search_many", search_many)
+    monkeypatch.setattr(StrategyRetriever, "_asearch_many", asearch_many)
     return noted
 
 
@@ -144,5 +144,5 @@ def test_an_error_of_the_search_is_that_of_each_question(shared_index: Index, mo
         raise RuntimeError("the disk is gone")
 
     retriever = langchain_ext.VectorRetriever(index=shared_index)
-    monkeypatch.setattr(module, "search_many", failing)
+    monkeypatch.setattr(StrategyRetriever, "_search_many", failing)
     assert seen(retriever.batch(QUESTIONS)) == seen([retriever.invoke(question) for question in QUESTIONS])

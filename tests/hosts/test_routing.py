@@ -12,7 +12,7 @@ from llama_index.core.schema import IndexNode, NodeWithScore, TextNode
 from llama_index.core.selectors import LLMSingleSelector
 
 from leafspan import BM25, Document, F, Index, InvalidArgument, Vector
-from leafspan.hosting import CHOOSING_PROMPT
+from leafspan.language_model import CHOOSING_PROMPT
 from tests.corpus import QUESTIONS
 from tests.hosts.contract import HOSTS, Host, LangChain, LlamaIndex, by_first_letter
 

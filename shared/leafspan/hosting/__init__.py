@@ -15,33 +15,18 @@ from leafspan.agents import (
 )
 from leafspan.checks import changed_options, check_choice, check_flag, check_number, check_option_names, check_whole, shown
 from leafspan.documents import with_any_metadata
-from leafspan.filters import FilterPolicy, apply_policy, to_filter
 from leafspan.flows import Call, Flow, arun, run
+from leafspan.hosting import _strategy_options as options
 from leafspan.hosting._docs import HostWords, described, described_as
 from leafspan.hosting._options import (
-    CALL_OPTIONS,
     LastStrategy,
     check_base_retriever,
     check_index,
     is_plain,
     read_options,
-    to_named_strategies,
-    to_strategies,
     write_options,
 )
-from leafspan.hosting._retriever import (
-    NamedStrategyRetriever,
-    StrategyRetriever,
-    as_base,
-    asearch,
-    asearch_many,
-    is_elsewhere,
-    search,
-    search_many,
-    searched_index,
-    searches_the_same,
-    strategy_of,
-)
+from leafspan.hosting._retriever import NamedStrategyRetriever, StrategyRetriever, retriever_tool
 from leafspan.hosting._stored import (
     HostObject,
     adelete,
@@ -52,44 +37,27 @@ from leafspan.hosting._stored import (
     to_documents,
     with_ids,
 )
-from leafspan.language_model import (
-    CHOOSING_PROMPT,
-    DEFAULT_PROMPT,
-    GenerateOptions,
-    from_langchain,
-    from_llamaindex,
-    without_reasoning,
-)
-from leafspan.retrieval import CallOptions, Limits, check_timeout
+from leafspan.language_model import GenerateOptions, from_langchain, from_llamaindex, without_reasoning
+from leafspan.retrieval import CallOptions, check_timeout
 from leafspan.spans import SHOWN_TO_MODELS, citation, shown_text
 from leafspan.splitting import cuts_at
-from leafspan.strategies import Fusion, HostReranker, HostResult, Mode, Reranked, StrategyLike, Watched, Watcher
-from leafspan.strategies.scoring import Shape
+from leafspan.strategies import HostReranker, HostResult, Reranked, Watched, Watcher
 from leafspan.text import escaped_in_json
 
 __all__ = [
-    "CHOOSING_PROMPT",
-    "DEFAULT_PROMPT",
     "SHOWN_TO_MODELS",
     "AgentTool",
-    "CALL_OPTIONS",
     "Call",
     "CallOptions",
-    "FilterPolicy",
     "Flow",
-    "Fusion",
     "GenerateOptions",
     "HostObject",
     "HostReranker",
     "HostResult",
     "HostWords",
     "LastStrategy",
-    "Limits",
-    "Mode",
     "NamedStrategyRetriever",
     "Reranked",
-    "Shape",
-    "StrategyLike",
     "StrategyRetriever",
     "ToolOptions",
     "ToolsOptions",
@@ -98,14 +66,10 @@ __all__ = [
     "adelete",
     "agent_tool",
     "agent_tools",
-    "apply_policy",
     "arun",
-    "as_base",
-    "asearch",
-    "asearch_many",
     "awith_ids",
-    "check_base_retriever",
     "changed_options",
+    "check_base_retriever",
     "check_choice",
     "check_flag",
     "check_index",
@@ -123,25 +87,18 @@ __all__ = [
     "escaped_in_json",
     "from_langchain",
     "from_llamaindex",
-    "is_elsewhere",
     "is_plain",
+    "options",
     "read_options",
     "recognise",
+    "retriever_tool",
     "run",
-    "search",
-    "search_many",
-    "searched_index",
-    "searches_the_same",
     "shown",
     "shown_text",
     "split_into_leaves",
-    "strategy_of",
     "to_documents",
-    "to_filter",
-    "to_named_strategies",
-    "to_strategies",
     "with_any_metadata",
     "with_ids",
-    "write_options",
     "without_reasoning",
+    "write_options",
 ]

@@ -125,7 +125,7 @@ def entries_for(retriever: type, words: HostWords) -> dict[str, str]:
 
 
 def _needs_index(retriever: type) -> bool:
-    return any(each.__name__ in ("LeafRetriever", "BasedLeafRetriever") for each in retriever.__mro__)
+    return any(each.__name__ == "LeafRetriever" for each in retriever.__mro__)
 
 
 def _here(name: str, text: str, retriever: type, words: HostWords) -> str:

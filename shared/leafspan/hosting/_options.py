@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Mapping
 from dataclasses import MISSING, fields
 from functools import cache
 from inspect import getattr_static
@@ -84,30 +83,20 @@ def _own_names(kind: type[Strategy]) -> tuple[str, ...]:
 
 
 @cache
+def names_to_convert(kind: type[Strategy]) -> tuple[str, ...]:
+    """The options of a retriever that a strategy needs in another form."""
+    converted = {"generate": "llm"} | {name: name for name in ("base", "retrievers", "targets", "choose", "how", "rerank")}
+    return tuple(converted[name] for name in _own_names(kind) if name in converted)
+
+
+@cache
 def _required(kind: type[Strategy]) -> frozenset[str]:
     """The options of a strategy that have no default."""
     return frozenset(each.name for each in fields(kind) if each.default is each.default_factory is MISSING)  # type: ignore[arg-type]
 
 
-def to_strategies(retrievers: object, to_strategy: Callable[[str, object], Strategy]) -> object:
-    """The retrievers of an ensemble as a list of strategies."""
-    if not isinstance(retrievers, Sequence) or isinstance(retrievers, str):
-        return retrievers
-    return [to_strategy(f"retriever {number}", each) for number, each in enumerate(retrievers, start=1)]
-
-
-def to_named_strategies(one: str, given: object, to_strategy: Callable[[str, object], Strategy]) -> object:
-    """The retrievers of a router, or the targets of references, as strategies by name."""
-    if not isinstance(given, Mapping):
-        return given
-    return {name: to_strategy(f"{one} {name!r}", each) if isinstance(name, str) else each for name, each in given.items()}
-
-
-def check_index(index: object, strategy: Strategy | None = None) -> None:
-    """Check that an option is an index, a view or None, and that the strategy can search it."""
-    check_view = getattr(strategy, "check_view", None)
-    if check_view is not None and isinstance(index, View):
-        check_view(index)
+def check_index(index: object) -> None:
+    """Check that an option is an index, a view or None."""
     if index is not None and not isinstance(index, View):
         raise InvalidArgument(f"index must be an Index or a view of one, got {shown(index)}")
 
@@ -126,7 +115,6 @@ def is_plain(retriever: object, base: type, methods: Collection[str]) -> bool:
 
 
 _COMMON: Mapping[str, Any] = {"strategy": Strategy, "where": Where | None, "budget": int | Budget | None}
-_TYPE, _OPTIONS = "type", "init_parameters"
 
 
 def write_options(
@@ -150,51 +138,6 @@ def read_options(
     # The call itself checks options such as a filter, unless ``write_options`` wrote them.
     hints = ({} if kind is None else hints_of(kind)) if given is None else _hints(kind)
     return {name: read_option(value, hints.get(name, Any), given, Place((name,))) for name, value in options.items()}
-
-
-def own_options(
-    with_defaults: Mapping[str, tuple[object, object]], unwrapped: Callable[[object], object]
-) -> dict[str, Any]:
-    """The options of a retriever that differ from their defaults."""
-    own = {name: value for name, (value, default) in with_defaults.items() if not _same(value, default)}
-    return {name: _each(value, unwrapped) for name, value in own.items()}
-
-
-def write_retriever(
-    retriever: object, kind: type[Strategy] | None, options: Mapping[str, object], given: Mapping[str, object] | None
-) -> dict[str, Any]:
-    """A retriever as plain values, as Haystack has them: its class, and its options as ``write_options`` gives them."""
-    return {_TYPE: _name(type(retriever)), _OPTIONS: write_options(kind, options, given)}
-
-
-def read_retriever(
-    retriever: type, kind: type[Strategy] | None, data: object, given: Mapping[str, object] | None
-) -> dict[str, Any]:
-    """The options from the plain values that ``write_retriever`` made of a retriever of this class."""
-    options = data.get(_OPTIONS) if isinstance(data, Mapping) else None
-    if not isinstance(data, Mapping) or not isinstance(options, Mapping) or data.get(_TYPE) != _name(retriever):
-        rule = f"data must be what to_dict of {retriever.__qualname__} gives, with type {_name(retriever)!r} and {_OPTIONS}"
-        raise InvalidArgument(f"{rule}, got {shown(data)}")
-    return read_options(kind, options, given or {})
-
-
-def _name(retriever: type) -> str:
-    return f"{retriever.__module__}.{retriever.__qualname__}"
-
-
-def _same(value: object, default: object) -> bool:
-    with suppress(Exception):  # a comparison may be foreign code, such as an array's
-        return value is default or (isinstance(value, bool) == isinstance(default, bool) and bool(value == default))
-    return False
-
-
-def _each(value: object, change: Callable[[object], object]) -> object:
-    """Apply ``change`` to a value, or to each value of a list or mapping."""
-    if isinstance(value, Mapping):
-        return {name: change(each) for name, each in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
-        return [change(each) for each in value]
-    return change(value)
 
 
 def _hints(kind: type[Strategy] | None) -> Mapping[str, Any]:

@@ -1,27 +1,66 @@
-"""What the retrievers of all hosts have in common: a strategy, plain values, and explanations."""
+"""What the retrievers of all hosts have in common: a strategy, limits, plain values, and explanations."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast, get_args
 
-from leafspan.checks import check_option_names
+from leafspan.agents import AgentTool, agent_tool
+from leafspan.checks import check_choice, check_flag, check_option_names, check_whole, shown
 from leafspan.errors import InvalidArgument
-from leafspan.hosting._options import LastStrategy, own_options, plain_options, read_retriever, write_retriever
-from leafspan.retrieval import CallOptions, Passages, aretrieve, aretrieve_many, retrieve, retrieve_many
-from leafspan.strategies import DEFAULT, Strategy, at_least, filtered, to_query, to_strategy
-from leafspan.values import Query
+from leafspan.filters import FilterPolicy, Where, apply_policy, to_filter
+from leafspan.hosting._options import (
+    CALL_OPTIONS,
+    LastStrategy,
+    check_index,
+    names_to_convert,
+    plain_options,
+    read_options,
+    write_options,
+)
+from leafspan.retrieval import (
+    CallOptions,
+    Limits,
+    Passages,
+    aretrieve,
+    aretrieve_many,
+    check_timeout,
+    retrieve,
+    retrieve_many,
+)
+from leafspan.spans import Budget
+from leafspan.strategies import Rerank, Strategy, at_least, filtered, to_query
+from leafspan.values import Passage, Query
 from leafspan.view import View
 
 if TYPE_CHECKING:
     from leafspan.lab import Explanation
 
+_TYPE, _OPTIONS = "type", "init_parameters"
 
-class StrategyRetriever:
+
+@dataclass(init=False, kw_only=True, eq=False, repr=False)
+class RetrieverOptions:
+    """The options of all retrievers, besides the index and ``k``."""
+
+    candidates: int | None = None
+    budget: int | Budget | None = None
+    where: Any = None
+    min_score: float | None = None
+    per_document: int | None = None
+    retrieval_timeout: float | None = None
+    filter_policy: FilterPolicy = "replace"
+    explain: bool = False
+
+
+class StrategyRetriever(RetrieverOptions):
     """A retriever of a host that runs a strategy."""
 
     index: View | None
+    _name_of_k: ClassVar[str] = "k"
 
     @classmethod
     def _kind(cls) -> type[Strategy] | None:
@@ -29,12 +68,20 @@ class StrategyRetriever:
         return getattr(cls, "kind", None)
 
     @abstractmethod
-    def _as_strategy(self, name: str, thing: Any) -> Strategy:
+    def _strategy(self, asked: Any = None) -> Strategy:
+        """The strategy. ``asked`` is what a base of the host gets with each question."""
+
+    @abstractmethod
+    def _as_strategy(self, name: str, thing: Any, asked: Any = None) -> Strategy:
         """A base as a strategy; errors call the base ``name``."""
 
     @abstractmethod
     def _asked(self, query: Any) -> tuple[Any, Strategy, CallOptions]:
         """The core's query, the strategy and the call's options for a host's query."""
+
+    @abstractmethod
+    def _results(self, passages: Sequence[Passage]) -> list[Any]:
+        """The passages as the host has them."""
 
     @abstractmethod
     def _with_defaults(self) -> Mapping[str, tuple[object, object]]:
@@ -49,7 +96,7 @@ class StrategyRetriever:
         Raises:
             InvalidArgument: if an option cannot be written, such as a function that is not among ``given``.
         """
-        return write_retriever(self, self._kind(), self._own_options(), given)
+        return {_TYPE: _name(type(self)), _OPTIONS: write_options(self._kind(), self._own_options(), given)}
 
     @classmethod
     def from_dict(
@@ -65,7 +112,11 @@ class StrategyRetriever:
         Raises:
             InvalidArgument: if ``data`` is not from ``to_dict`` of this class, or has an error in it.
         """
-        return cls(index=index, **read_retriever(cls, cls._kind(), data, given))  # type: ignore[call-arg]
+        options = data.get(_OPTIONS) if isinstance(data, Mapping) else None
+        if not isinstance(options, Mapping) or data.get(_TYPE) != _name(cls):
+            rule = f"data must be what to_dict of {cls.__qualname__} gives, with type {_name(cls)!r} and {_OPTIONS}"
+            raise InvalidArgument(f"{rule}, got {shown(data)}")
+        return cls(index=index, **read_options(cls._kind(), options, given or {}))  # type: ignore[call-arg]
 
     def explanation(self, query: Any, **piece: Any) -> Explanation:
         """Like ``leafspan.lab.explain``, but with the retriever's own strategy and limits.
@@ -91,13 +142,6 @@ class StrategyRetriever:
         asked, strategy, options = self._asked(query)
         return await aexplain(self._explained(piece), asked, strategy, **options, **piece)
 
-    def _own_options(self) -> dict[str, Any]:
-        """The options that differ from their defaults, with strategies instead of retrievers."""
-        return own_options(self._with_defaults(), self._unwrapped)
-
-    def _unwrapped(self, value: object) -> object:
-        return self._as_strategy("a retriever", value) if isinstance(value, StrategyRetriever) else value
-
     def _explained(self, piece: Mapping[str, Any]) -> View:
         check_option_names("explanation", piece, ("document_id", "start", "end", "text"))
         if self.index is None:
@@ -106,74 +150,138 @@ class StrategyRetriever:
             )
         return self.index
 
+    def _own_options(self) -> dict[str, Any]:
+        """The options that differ from their defaults, with strategies instead of retrievers."""
+        own = {name: value for name, (value, default) in self._with_defaults().items() if not _same(value, default)}
+        return {name: _each(value, self._unwrapped) for name, value in own.items()}
+
+    def _unwrapped(self, value: object) -> object:
+        return self._as_strategy("a retriever", value) if isinstance(value, StrategyRetriever) else value
+
+    def _plain_options(self, strategy: Strategy) -> dict[str, Any]:
+        """The strategy's own options, in the strategy's form."""
+        return {}
+
+    def _checked_options(self) -> dict[str, Any]:
+        """The options in the form in which they are kept, checked by the core's rules."""
+        check_index(self.index)
+        strategy = self._strategy()
+        check_view = getattr(strategy, "check_view", None)
+        if check_view is not None and self.index is not None:
+            check_view(self.index)
+        k = getattr(self, self._name_of_k)
+        k = None if k is None else check_whole(self._name_of_k, k, 1)
+        limits = Limits.of(k, *(getattr(self, name) for name in CALL_OPTIONS[1:]))
+        check_timeout(self.retrieval_timeout, "retrieval_timeout")
+        check_choice("filter_policy", self.filter_policy, get_args(FilterPolicy))
+        check_flag("explain", self.explain)
+        kept = {name: getattr(limits, name) for name in ("candidates", "where", "per_document")}
+        return {**self._plain_options(strategy), self._name_of_k: k, **kept}
+
+    def _limits(self, where: object = None) -> CallOptions:
+        """The options of a call of the core, for a call of the retriever with a filter."""
+        own: dict[str, Any] = {name: getattr(self, name) for name in CALL_OPTIONS[1:]}
+        own |= {"k": getattr(self, self._name_of_k), "timeout": self.retrieval_timeout}
+        if where is not None:
+            own["where"] = self._joined(where)
+        return cast(CallOptions, own)
+
+    def _joined(self, where: object) -> Where | None:
+        """The filter of a call and this retriever's own."""
+        return apply_policy(to_filter(self.where), to_filter(where), self.filter_policy)
+
+    def _part_of(self, whole: StrategyRetriever, asked: Any) -> Strategy | None:
+        """The retriever as a strategy in another one, None if it searches something else."""
+        if self.index is None or self.index == whole.index:
+            return at_least(self._filtered(asked), self.min_score)
+        return None
+
+    def _is_elsewhere(self, whole: StrategyRetriever) -> bool:
+        """Whether its results come from another index, whose ids do not exist in the one of ``whole``."""
+        return self.index is not None and whole.index is not None and not whole.index.is_of_same_index(self.index)
+
+    def _filtered(self, asked: Any = None) -> Strategy:
+        """The strategy with the retriever's filter."""
+        return filtered(self._strategy(asked), self.where)
+
+    def _search(self, query: Any, strategy: Strategy, options: CallOptions, *, for_several: str) -> Passages:
+        """The result of ``View.retrieve``, or of ``leafspan.retrieve`` without an index."""
+        if not isinstance(query, str | Query):
+            to_query(query, needed=strategy.needs_query, for_several=for_several)
+        return (retrieve if self.index is None else self.index.retrieve)(query, strategy, **options)
+
+    async def _asearch(self, query: Any, strategy: Strategy, options: CallOptions, *, for_several: str) -> Passages:
+        if not isinstance(query, str | Query):
+            to_query(query, needed=strategy.needs_query, for_several=for_several)
+        return await (aretrieve if self.index is None else self.index.aretrieve)(query, strategy, **options)
+
+    def _search_many(self, queries: Any, strategy: Strategy, options: CallOptions) -> list[Passages]:
+        return (retrieve_many if self.index is None else self.index.retrieve_many)(queries, strategy, **options)
+
+    async def _asearch_many(self, queries: Any, strategy: Strategy, options: CallOptions) -> list[Passages]:
+        return await (aretrieve_many if self.index is None else self.index.aretrieve_many)(queries, strategy, **options)
+
 
 class NamedStrategyRetriever(StrategyRetriever):
     """A retriever of a host for one strategy, ``kind``, whose options it declares."""
 
     kind: ClassVar[type[Strategy]]
     _last_strategy: LastStrategy
-
-    @abstractmethod
-    def _converted(self, asked: Any) -> dict[str, Any]:
-        """The options that the strategy needs in another form, such as a language model."""
+    _conversions: ClassVar[Mapping[str, Callable[[Any, Any], Mapping[str, Any]]]]
+    """The functions that make options of the strategy from objects of the host, by the names of their options."""
 
     def _strategy(self, asked: Any = None) -> Strategy:
         return self._last_strategy.of(self.kind, self, self._converted(asked))
+
+    def _converted(self, asked: Any) -> dict[str, Any]:
+        """The options that the strategy needs in another form, such as a language model."""
+        converted: dict[str, Any] = {}
+        for name in names_to_convert(self.kind):
+            value = getattr(self, name)
+            if name in self._conversions:
+                converted |= {} if value is None else self._conversions[name](value, asked)
+            elif isinstance(value, Mapping):
+                converted[name] = {
+                    key: self._as_strategy(f"{name[:-1]} {key!r}", each, asked) if isinstance(key, str) else each
+                    for key, each in value.items()
+                }
+            elif name == "base":
+                converted[name] = None if value is None else self._as_strategy(name, value, asked)
+            elif isinstance(value, Sequence) and not isinstance(value, str):
+                numbered = enumerate(value, start=1)
+                converted[name] = [self._as_strategy(f"{name[:-1]} {number}", each, asked) for number, each in numbered]
+        return converted
 
     def _plain_options(self, strategy: Strategy) -> dict[str, Any]:
         return plain_options(self.kind, self, strategy, self._converted(None))
 
 
-def search(index: View | None, query: Any, strategy: Strategy, options: CallOptions, *, for_several: str) -> Passages:
-    """The result of ``View.retrieve``, or of ``leafspan.retrieve`` without an index."""
-    if not isinstance(query, str | Query):
-        to_query(query, needed=strategy.needs_query, for_several=for_several)
-    return (retrieve if index is None else index.retrieve)(query, strategy, **options)
-
-
-async def asearch(
-    index: View | None, query: Any, strategy: Strategy, options: CallOptions, *, for_several: str
-) -> Passages:
-    """Like ``search``."""
-    if not isinstance(query, str | Query):
-        to_query(query, needed=strategy.needs_query, for_several=for_several)
-    return await (aretrieve if index is None else index.aretrieve)(query, strategy, **options)
-
-
-def search_many(index: View | None, queries: Any, strategy: Strategy, options: CallOptions) -> list[Passages]:
-    """The result of ``View.retrieve_many``, or of ``leafspan.retrieve_many`` without an index."""
-    return (retrieve_many if index is None else index.retrieve_many)(queries, strategy, **options)
-
-
-async def asearch_many(index: View | None, queries: Any, strategy: Strategy, options: CallOptions) -> list[Passages]:
-    """Like ``search_many``."""
-    return await (aretrieve_many if index is None else index.aretrieve_many)(queries, strategy, **options)
-
-
-def as_base(strategy: Strategy, where: object, min_score: float | None) -> Strategy:
-    """The strategy of a retriever as the base of another one: with its filter and its lowest score."""
-    return at_least(filtered(strategy, where), min_score)
-
-
-def searched_index(index: View | None) -> View:
-    """The index of a retriever that becomes a tool."""
-    if index is None:
+def retriever_tool(retriever: StrategyRetriever, rerankers: Iterable[Mapping[str, Any]] = (), **options: Any) -> AgentTool:
+    """A retriever as the tool ``search``, with options of ``Rerank`` for what chooses and reorders its results."""
+    if retriever.index is None:
         raise InvalidArgument("retriever must have an index to become a tool, got one that searches other sources only")
-    return index
+    strategy = retriever._filtered()
+    for each in rerankers:
+        strategy = Rerank(base=strategy, **each)
+    own = retriever._limits()
+    limits = Limits.of(own["k"], own["candidates"], own["budget"], None, own["min_score"], own["per_document"])
+    return agent_tool(retriever.index, strategies=strategy, limits=limits, **options)
 
 
-def is_elsewhere(own: View | None, other: View | None) -> bool:
-    """Whether a leafspan retriever's results come from another index, whose ids do not exist in this one."""
-    return own is not None and other is not None and not own.is_of_same_index(other)
+def _name(retriever: type) -> str:
+    return f"{retriever.__module__}.{retriever.__qualname__}"
 
 
-def searches_the_same(own: View | None, other: View | None) -> bool:
-    """Whether a base's results can stay as they are, since it searches the same index or no index."""
-    return other is None or other == own
+def _same(value: object, default: object) -> bool:
+    with suppress(Exception):  # a comparison may be foreign code, such as an array's
+        return value is default or (isinstance(value, bool) == isinstance(default, bool) and bool(value == default))
+    return False
 
 
-def strategy_of(index: View | None, strategy: object) -> Strategy:
-    """The strategy from a strategy, a name or a configuration, or the index's own strategy for None."""
-    if strategy is None and index is not None:
-        return index.default_strategy
-    return DEFAULT if strategy is None else to_strategy("strategy", strategy)
+def _each(value: object, change: Callable[[object], object]) -> object:
+    """Apply ``change`` to a value, or to each value of a list or mapping."""
+    if isinstance(value, Mapping):
+        return {name: change(each) for name, each in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return [change(each) for each in value]
+    return change(value)
