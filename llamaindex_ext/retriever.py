@@ -116,7 +116,8 @@ class BaseSpanRetriever(StrategyRetriever, AnsweringRetriever):
     def __repr__(self) -> str:
         """The class, the index, and the options that differ from their defaults."""
         given = [each for each in changed_options(self) if each.name not in _OF_LLAMAINDEX]
-        given.sort(key=lambda each: each.name != "index")
+        common = {each.name for each in fields(BaseSpanRetriever)}
+        given.sort(key=lambda each: (each.name != "index", each.name not in common))
         return f"{type(self).__name__}({', '.join(f'{each.name}={shown(getattr(self, each.name))}' for each in given)})"
 
     def with_options(self, **options: Any) -> Self:
