@@ -72,11 +72,8 @@ PARTICIPLES = {"found", "given", "known", "asked", "met", "told", "there", "at_h
 
 OLD_NAMES = (
     "shared/leafspan/agents/",
-    "shared/leafspan/checks/",
     "shared/leafspan/cli/",
-    "shared/leafspan/config/",
     "shared/leafspan/documents/",
-    "shared/leafspan/engines/",
     "shared/leafspan/files/",
     "shared/leafspan/hosting/",
     "shared/leafspan/indexing/",

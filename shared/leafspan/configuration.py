@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from leafspan.checks import check_text, short_repr, shown, write_file
-from leafspan.config import Place, config_text, load_config, read_config, register, schema_of, write_config
+from leafspan.config import Location, config_text, load_config, read_config, register, schema_of, write_config
 from leafspan.documents import OpenOptions
 from leafspan.errors import InvalidArgument
 from leafspan.lexical import Analysis, Analyzer, BM25Settings
@@ -115,10 +115,10 @@ class Config:
         Raises:
             InvalidArgument: if something in it is wrong; the message says where.
         """
-        return cls._read(plain, given, Place())
+        return cls._read(plain, given, Location())
 
     @classmethod
-    def _read(cls, plain: object, given: Mapping[str, object] | None, place: Place) -> Self:
+    def _read(cls, plain: object, given: Mapping[str, object] | None, place: Location) -> Self:
         if not isinstance(plain, Mapping):
             raise place.error(f"a configuration must be a mapping with options such as strategy, got {shown(plain)}")
         made: Self = read_config(plain, cls, given or {}, place)

@@ -38,9 +38,9 @@ from leafspan import (
 )
 from leafspan.engines import Record, to_engine
 from leafspan.engines._port import marks_of
-from leafspan.engines.postgres import Postgres, _engine, script
-from leafspan.engines.postgres._engine import loaded, loaded_metadata, stored, stored_metadata
+from leafspan.engines.postgres import Postgres, _table, script
 from leafspan.engines.postgres._sessions import Ask
+from leafspan.engines.postgres._table import loaded, loaded_metadata, stored, stored_metadata
 from leafspan.errors import IndexMismatch, MissingExtra, ServerTimeout, StorageReadOnly, WriterBusy
 from leafspan.flows import run
 from leafspan.store import Reader
@@ -148,7 +148,7 @@ def test_what_cannot_be_reached_is_one_error_without_the_password(address: str, 
 def test_large_tables_are_searched_by_a_graph(
     connect: Callable[[], Postgres], monkeypatch: pytest.MonkeyPatch, numbers: int
 ):
-    monkeypatch.setattr(_engine, "_LEAST_INDEXED", 100)
+    monkeypatch.setattr(_table, "_LEAST_INDEXED", 100)
     engine = to_engine(connect(), 30.0)
     table = run(engine.create("large", {}, searched=True))
     vectors = np.random.default_rng(2).normal(size=(500, numbers)).astype(np.float32)
@@ -159,7 +159,7 @@ def test_large_tables_are_searched_by_a_graph(
     def plan() -> Any:
         how = yield from table._search(5, numbers)
         # For so few records, PostgreSQL prefers to compare them all.
-        return str((yield [*how, Ask(_engine._FOR_THIS_SEARCH, ["enable_seqscan", "off"]), question]))
+        return str((yield [*how, Ask(_table._FOR_THIS_SEARCH, ["enable_seqscan", "off"]), question]))
 
     def how(count: int) -> Any:
         return (yield from table._search(count, numbers))
@@ -448,7 +448,7 @@ async def test_pgvector_may_be_in_another_schema(
 ):
     import psycopg
 
-    monkeypatch.setattr(_engine, "_LEAST_INDEXED", 0)
+    monkeypatch.setattr(_table, "_LEAST_INDEXED", 0)
     url = database()
     role, of_role = roles()
     with psycopg.connect(url, autocommit=True) as connection:
@@ -508,7 +508,7 @@ def test_tables_of_another_version_are_refused(connect: Callable[[], Postgres], 
     with Index.open(client=client, cache_dir=tmp_path) as index:
         index.add(DOCUMENTS[0])
     with client.pool.connection() as connection:
-        name = to_engine(client, 1.0).named("leafspan_tables").as_string(None)
+        name = to_engine(client, 1.0).quoted("leafspan_tables").as_string(None)
         connection.execute(f"COMMENT ON TABLE {name} IS 'leafspan tables, version 9'")
     with pytest.raises(IndexMismatch, match=r"are 'leafspan tables, version 9', and this version of leafspan reads"):
         Index.open(client=client, cache_dir=tmp_path)
@@ -542,7 +542,7 @@ def test_an_index_at_an_address_closes_its_connections(server: str, tmp_path: Pa
 @pytest.mark.parametrize("length", [1e-12, 1e6, 1e15])
 def test_vectors_of_any_length_are_indexed(connect: Callable[[], Postgres], monkeypatch: pytest.MonkeyPatch, length: float):
     """Half precision ends at 65,504, and below a hundred millionth."""
-    monkeypatch.setattr(_engine, "_LEAST_INDEXED", 0)
+    monkeypatch.setattr(_table, "_LEAST_INDEXED", 0)
     table = run(to_engine(connect(), 30.0).create("long", {}, searched=True))
     vectors = length * np.random.default_rng(3).normal(size=(60, 8)).astype(np.float32)
     run(table.put([Record(str(n), "text", {"n": n}, vector) for n, vector in enumerate(vectors)]))

@@ -51,14 +51,11 @@ def test_a_count_of_the_database_that_is_not_as_it_was_written_is_not_known(tmp_
     assert changes.database is None
 
 
-def test_what_is_noted_is_all_only_if_the_database_says_so_and_nobody_is_at_work(tmp_path: Path):
+def test_a_folder_is_in_use_while_a_writer_or_a_user_of_chromas_files_is_at_work(tmp_path: Path):
     changes = ChangeFile(tmp_path / "changes")
-    assert not changes.tells_all_of(None)  # SQLite writes ahead into another file, and counts nothing here
-    changes.database = 7
-    assert changes.tells_all_of(7)
-    assert not changes.tells_all_of(8)
     for at_work in ("writing", "touching"):
+        assert not changes.is_in_use
         setattr(changes, at_work, True)
-        assert not changes.tells_all_of(7)
+        assert changes.is_in_use
         setattr(changes, at_work, False)
-    assert changes.tells_all_of(7)
+    assert not changes.is_in_use

@@ -46,31 +46,31 @@ _KINDS_OF_SEARCH = ("search_type", "vector_store_query_mode")
 
 
 def check_option_names(
-    owner: str, given: Collection[str], known: Collection[str], *, of_a_call: Collection[str] = ()
+    owner: str, names: Collection[str], own: Collection[str], *, of_a_call: Collection[str] = ()
 ) -> None:
-    """Check that ``owner`` has the given options."""
-    for name in given:
-        if name not in known:
-            raise InvalidArgument(f"{owner} has no option {name!r}{_hint(owner, name, known, of_a_call)}")
+    """Check that ``owner`` has options with these names: ``own`` are the names of its options."""
+    for name in names:
+        if name not in own:
+            raise InvalidArgument(f"{owner} has no option {name!r}{_hint(owner, name, own, of_a_call)}")
 
 
-def _hint(owner: str, name: str, known: Collection[str], of_a_call: Collection[str]) -> str:
+def _hint(owner: str, name: str, own: Collection[str], of_a_call: Collection[str]) -> str:
     """The end of an error message: the option that was probably meant."""
     if name in ("search_kwargs", "vector_store_kwargs") and (
-        limits := [word for word in ("k", "similarity_top_k") if word in known]
+        limits := [word for word in ("k", "similarity_top_k") if word in own]
     ):
         itself = f"{limits[0]}=2"
-        return f"; give its content, such as {f'{owner}(index=index, {itself})' if 'index' in known else itself}"
-    if name in _KINDS_OF_SEARCH and "index" in known and "strategy" not in known:
+        return f"; give its content, such as {f'{owner}(index=index, {itself})' if 'index' in own else itself}"
+    if name in _KINDS_OF_SEARCH and "index" in own and "strategy" not in own:
         return "; each kind of search has a retriever of its own, such as HybridRetriever or BM25Retriever"
-    if (ours := _CONVERTED.get(name)) in known:
+    if (ours := _CONVERTED.get(name)) in own:
         return f"; here it is {ours!r}, which is 1 - {name}"
     same = {name: None, **{word: None for words in _SAME if name in words for word in words}}
-    if here := [word for word in same if word in known]:
+    if here := [word for word in same if word in own]:
         return f"; here it is {here[0]!r}"
-    if there := [word for word in same if word in of_a_call]:
-        return f"; it is an option of the call: retrieve(question, strategy, {there[0]}=...)"
-    return did_you_mean(name, known)
+    if elsewhere := [word for word in same if word in of_a_call]:
+        return f"; it is an option of the call: retrieve(question, strategy, {elsewhere[0]}=...)"
+    return did_you_mean(name, own)
 
 
 def with_option_names(function: F, *, of_a_call: Collection[str] = (), more: Collection[str] = ()) -> F:
@@ -79,16 +79,16 @@ def with_option_names(function: F, *, of_a_call: Collection[str] = (), more: Col
     code = unwrap(function).__code__
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     is_method = names[:1] in (("self",), ("cls",))
-    name, known = function.__name__, dict.fromkeys((*names[is_method:], *more))
+    name, own = function.__name__, dict.fromkeys((*names[is_method:], *more))
 
     def check(arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
-        if options.keys() <= known.keys():
+        if options.keys() <= own.keys():
             return
         owner = name
         if is_method and arguments:
             kind = arguments[0] if isinstance(arguments[0], type) else type(arguments[0])
             owner = kind.__name__ if name == "__init__" else f"{kind.__name__}.{name}"
-        check_option_names(owner, options, known, of_a_call=of_a_call)
+        check_option_names(owner, options, own, of_a_call=of_a_call)
 
     if iscoroutinefunction(function):
 

@@ -47,14 +47,7 @@ def whole_number(value: object) -> int | None:
 
 
 def check_whole(name: str, value: object, least: int) -> int:
-    """Check that ``value`` is a whole number >= ``least``, of at most 64 bits, such as an int or a numpy number.
-
-    Returns:
-        ``value`` as a plain int.
-
-    Raises:
-        InvalidArgument: if it is not.
-    """
+    """Return a whole number >= ``least``, of at most 64 bits, such as an int or a numpy number, as a plain int."""
     number = whole_number(value)
     if number is not None and number >= _MOST:
         raise InvalidArgument(f"{name} must be a whole number in [{least}, {_MOST}), got one of {number.bit_length()} bits")
@@ -81,26 +74,18 @@ def check_number(
     unit: str = "",
     optional: bool = False,
 ) -> None:
-    """Check that ``value`` is a finite number within the bounds, or None if ``optional``.
-
-    ``unit`` is its unit, such as ``"seconds"``.
-
-    Raises:
-        InvalidArgument: if it is not.
-    """
+    """Check that ``value`` is a finite number of ``unit`` within the bounds, or None if ``optional``."""
     if value is None and optional:
         return
-    within = is_number(value) and not (
-        (at_least is not None and value < at_least)  # type: ignore[operator]
-        or (above is not None and value <= above)  # type: ignore[operator]
-        or (at_most is not None and value > at_most)  # type: ignore[operator]
-        or (below is not None and value >= below)  # type: ignore[operator]
+    low, high = at_least if above is None else above, at_most if below is None else below
+    within = (
+        is_number(value)
+        and (low is None or value > low or (value == low and above is None))  # type: ignore[operator]
+        and (high is None or value < high or (value == high and below is None))  # type: ignore[operator]
     )
     if within and unit == "seconds" and value > _LONGEST_WAIT:  # type: ignore[operator]
         raise InvalidArgument(f"{name} must be a number of seconds <= {_LONGEST_WAIT:g}, got {shown(value)}")
     if not within:
-        low = at_least if above is None else above
-        high = at_most if below is None else below
         range_ = ""
         if low is not None and high is not None:
             range_ = f" in {'[' if above is None else '('}{low:g}, {high:g}{']' if below is None else ')'}"
@@ -113,22 +98,28 @@ def check_number(
 
 
 def check_flag(name: str, value: object) -> None:
-    """Check that ``value`` is True or False.
-
-    Raises:
-        InvalidArgument: if it is not.
-    """
+    """Check that ``value`` is True or False."""
     if not isinstance(value, bool):
         raise InvalidArgument(f"{name} must be True or False, got {shown(value)}")
 
 
 def check_functions(
-    name: str, function: object, coroutine_function: object, rule: str = "a function", *, arguments: int = 1
+    name: str,
+    function: object,
+    coroutine_function: object,
+    rule: str = "a function",
+    *,
+    arguments: int = 1,
+    optional: bool = False,
 ) -> None:
     """Check that ``function`` is a normal function, and ``coroutine_function`` a coroutine function or None.
 
-    Both must take this number of arguments.
+    Both must take this number of arguments. If ``optional``, both may be None.
     """
+    if function is None and optional:
+        if coroutine_function is not None:
+            raise InvalidArgument(f"a{name} must have {name} beside it, got a{name} alone")
+        return
     if not callable(function):
         raise InvalidArgument(f"{name} must be {rule}, got {shown(function)}")
     if iscoroutinefunction(function):
@@ -144,17 +135,9 @@ def check_functions(
             )
 
 
-def check_optional_functions(name: str, function: object, coroutine_function: object, rule: str) -> None:
-    """Like ``check_functions``, but both may be None."""
-    if function is not None:
-        check_functions(name, function, coroutine_function, rule)
-    elif coroutine_function is not None:
-        raise InvalidArgument(f"a{name} must have {name} beside it, got a{name} alone")
-
-
 def check_model(generate: object, agenerate: object) -> None:
     """Check that these are None, or a function from a prompt to a text, with or without its coroutine function."""
-    check_optional_functions("generate", generate, agenerate, "a function from a prompt to a text")
+    check_functions("generate", generate, agenerate, "a function from a prompt to a text", optional=True)
 
 
 def _takes(function: Callable[..., object], arguments: int) -> bool:
@@ -169,11 +152,7 @@ def _takes(function: Callable[..., object], arguments: int) -> bool:
 
 
 def check_text(name: str, value: object) -> None:
-    """Check that ``value`` is a string.
-
-    Raises:
-        InvalidArgument: if it is not.
-    """
+    """Check that ``value`` is a string."""
     if not isinstance(value, str):
         raise InvalidArgument(f"{name} must be a string, got {shown(value)}")
 
@@ -215,11 +194,7 @@ def check_path(name: str, path: object) -> None:
 
 
 def check_choice(name: str, value: object, choices: Collection[str]) -> None:
-    """Check that ``value`` is one of the choices; the message suggests a choice with a similar spelling.
-
-    Raises:
-        InvalidArgument: if it is not.
-    """
+    """Check that ``value`` is one of the choices; the message suggests a choice with a similar spelling."""
     if not isinstance(value, str) or value not in choices:
         raise InvalidArgument(
             f"{name} must be one of {', '.join(map(repr, choices))}, got {shown(value)}{did_you_mean(value, choices)}"

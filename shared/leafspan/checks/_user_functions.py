@@ -17,33 +17,35 @@ _SHOWN = 60  # characters of a text in a message
 
 
 @contextmanager
-def calling(role: str, function: object, given: object = None, *, of: str = "") -> Iterator[None]:
+def calling(role: str, function: object, argument: object = None, *, of: str = "") -> Iterator[None]:
     """A context for calling a user's function."""
     try:
         yield
     except LeafspanError:
         raise
     except Exception as error:
-        raise function_failed(role, function, given, error, of=of) from error
+        raise function_failed(role, function, argument, error, of=of) from error
 
 
-def function_failed(role: str, function: object, given: object, error: Exception, *, of: str = "") -> LeafspanError:
+def function_failed(role: str, function: object, argument: object, error: Exception, *, of: str = "") -> LeafspanError:
     """The error for a user's function that raised an Exception, or that Exception itself if it is leafspan's."""
     if isinstance(error, LeafspanError):
         return error
     name = f"{role} {name_of(function)} failed with {type(error).__name__}"
-    made = FunctionFailed(f"{name}: {error}{_given(given, of)}", name)
+    made = FunctionFailed(f"{name}: {error}{_about(argument, of)}", name)
     made.__cause__ = error
     return made
 
 
-def unusable(role: str, function: object, rule: str, got: object, given: object = None, *, of: str = "") -> UnusableResult:
+def unusable(
+    role: str, function: object, rule: str, got: object, argument: object = None, *, of: str = ""
+) -> UnusableResult:
     """The error for a user's function that returned a wrong value."""
     start = f"{role} {name_of(function)} must {rule}"
     if iscoroutine(got):
         got.close()  # otherwise Python warns that it was never awaited
     hint = ", which must be awaited: give its coroutine function apart from it" if isawaitable(got) else ""
-    return UnusableResult(f"{start}, got {shown(got)}{hint}{_given(given, of)}", f"{start}, got something else")
+    return UnusableResult(f"{start}, got {shown(got)}{hint}{_about(argument, of)}", f"{start}, got something else")
 
 
 def refuse_coroutine(name: str, answer: object) -> None:
@@ -75,14 +77,14 @@ def beginning(text: object) -> str:
     return repr(line if len(line) <= _SHOWN and len(text) <= 4 * _SHOWN else f"{line[: _SHOWN - 3]}...")
 
 
-def _given(given: Any, of: str = "") -> str:
+def _about(argument: Any, of: str = "") -> str:
     """The end of a message: the function's argument."""
-    if given is None:
+    if argument is None:
         return ""
     if of:
-        return f"; it was given {of}, {beginning(given)}"
-    if isinstance(given, Sequence) and not isinstance(given, str):
-        if len(given) == 1:
-            return f"; it was given {beginning(given[0])}"
-        return f"; it was given {len(given)} texts, the first {beginning(given[0])}" if given else ""
-    return f"; it was given {beginning(given)}"
+        return f"; it was given {of}, {beginning(argument)}"
+    if isinstance(argument, Sequence) and not isinstance(argument, str):
+        if len(argument) == 1:
+            return f"; it was given {beginning(argument[0])}"
+        return f"; it was given {len(argument)} texts, the first {beginning(argument[0])}" if argument else ""
+    return f"; it was given {beginning(argument)}"

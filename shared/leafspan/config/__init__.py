@@ -8,12 +8,12 @@ from leafspan.config._kinds import (
     register,
     register_later,
 )
-from leafspan.config._reading import Place, read_config, read_option
+from leafspan.config._reading import Location, read_config, read_option
 from leafspan.config._text import config_text, load_config, parse_config
 from leafspan.config._writing import schema_of, write_config
 
 __all__ = [
-    "Place",
+    "Location",
     "config_name",
     "config_text",
     "hints_of",

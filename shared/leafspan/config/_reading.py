@@ -19,7 +19,7 @@ from leafspan.config._kinds import (
     kinds_below,
     options_of,
 )
-from leafspan.config._writing import GIVEN, TYPE, is_given
+from leafspan.config._writing import REFERENCE, TYPE, is_reference
 from leafspan.errors import InvalidArgument
 from leafspan.filters import Where, to_filter
 
@@ -29,15 +29,15 @@ _FIRST_WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """The place of a value, for errors."""
+class Location:
+    """Where a value is in a configuration, for errors."""
 
     path: Path = ()  # the keys and numbers that lead to it
     source: str = ""  # the file's name. Empty without a file
     lines: Mapping[Path, int] = field(default_factory=dict, repr=False)
 
-    def __truediv__(self, key: str | int) -> Place:
-        return Place((*self.path, key), self.source, self.lines)
+    def __truediv__(self, key: str | int) -> Location:
+        return Location((*self.path, key), self.source, self.lines)
 
     def __str__(self) -> str:
         line = next(
@@ -54,46 +54,37 @@ class Place:
         return InvalidArgument(f"{place}: {message}" if place else message)
 
 
-def read_config(plain: object, base: type, given: Mapping[str, object], place: Place) -> Any:
-    """Return a configuration's object."""
-    return _Reading(given).value(plain, base, place)
+def read_config(plain: object, base: type, objects: Mapping[str, object], place: Location) -> Any:
+    """Return a configuration's object. ``objects`` are those that the configuration names."""
+    return _Reading(objects).value(plain, base, place)
 
 
-def read_option(value: object, hint: Any, given: Mapping[str, object] | None, place: Place) -> Any:
+def read_option(value: object, hint: Any, objects: Mapping[str, object] | None, place: Location) -> Any:
     """Read an option that may contain configurations. Values that are not, or cannot be, configurations stay unchanged."""
-    if not isinstance(value, str | Mapping | Sequence):
-        return value
+    reading, items = _Reading(objects or {}), item_hint(hint)
     try:
-        return _read_option(value, hint, given, place)
-    except RecursionError:
-        return value  # too deep for a configuration
-
-
-def _read_option(
-    value: str | Mapping[Any, Any] | Sequence[Any], hint: Any, given: Mapping[str, object] | None, place: Place
-) -> Any:
-    if given is not None and is_given(value):
-        return _Reading(given).value(value, hint, place)
-    reading = _Reading(given or {})
-    if classes_in(hint) or Where in alternatives(hint):
-        return reading.value(value, hint, place)
-    items = item_hint(hint)
-    if not classes_in(items):
-        return value
-    if isinstance(value, Mapping):
-        return {key: reading.value(each, items, place / str(key)) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [reading.value(each, items, place / number) for number, each in enumerate(value)]
+        if objects is not None and is_reference(value):
+            return reading.value(value, hint, place)
+        if isinstance(value, str | Mapping | Sequence) and (classes_in(hint) or Where in alternatives(hint)):
+            return reading.value(value, hint, place)
+        if isinstance(value, Mapping) and classes_in(items):
+            return {key: reading.value(each, items, place / str(key)) for key, each in value.items()}
+        if isinstance(value, list | tuple) and classes_in(items):
+            return [reading.value(each, items, place / number) for number, each in enumerate(value)]
+    except RecursionError:  # too deep for a configuration
+        pass
     return value
 
 
 class _Reading:
-    def __init__(self, given: Mapping[str, object]) -> None:
-        self._given = given
+    def __init__(self, objects: Mapping[str, object]) -> None:
+        self._objects = objects
 
-    def value(self, plain: Any, hint: Any, place: Place) -> Any:
-        if is_given(plain):
-            return self._named(plain[GIVEN], place)
+    def value(self, plain: Any, hint: Any, place: Location) -> Any:
+        if is_reference(plain):
+            if (name := plain[REFERENCE]) not in self._objects:
+                raise place.error(f"{name!r} must be given beside the configuration: given={{{name!r}: ...}}")
+            return self._objects[name]
         bases = classes_in(hint)
         if isinstance(plain, str) and bases and str not in alternatives(hint):
             kinds = {} if kind_named(plain, bases) else _possible_kinds(bases)
@@ -106,7 +97,10 @@ class _Reading:
         if isinstance(plain, Mapping) and bases:
             return self._object(plain, bases, place)
         if isinstance(plain, str | Mapping) and Where in alternatives(hint):
-            return _where(plain, place)
+            try:
+                return to_filter(plain)
+            except InvalidArgument as error:
+                raise place.error(str(error)) from error
         if isinstance(plain, Mapping):
             items = item_hint(hint) if is_mapping(hint) else Any
             return {key: self.value(each, items, place / key) for key, each in plain.items()}
@@ -114,12 +108,7 @@ class _Reading:
             return tuple(self.value(each, item_hint(hint), place / number) for number, each in enumerate(plain))
         return plain
 
-    def _named(self, name: str, place: Place) -> object:
-        if name not in self._given:
-            raise place.error(f"{name!r} must be given beside the configuration: given={{{name!r}: ...}}")
-        return self._given[name]
-
-    def _object(self, plain: Mapping[str, Any], bases: Sequence[type], place: Place) -> Any:
+    def _object(self, plain: Mapping[str, Any], bases: Sequence[type], place: Location) -> Any:
         if TYPE in plain:
             name = plain[TYPE]
             if (kind := kind_named(name, bases)) is None:
@@ -152,10 +141,3 @@ class _Reading:
 
 def _possible_kinds(bases: Sequence[type]) -> dict[str, type]:
     return {name: kind for base in bases for name, kind in kinds_below(base).items()}
-
-
-def _where(plain: str | Mapping[str, Any], place: Place) -> Where | None:
-    try:
-        return to_filter(plain)
-    except InvalidArgument as error:
-        raise place.error(str(error)) from error

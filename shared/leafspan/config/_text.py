@@ -10,7 +10,7 @@ from pathlib import Path as FilePath
 from typing import Any, ClassVar
 
 from leafspan.checks import reason_of, shown
-from leafspan.config._reading import Path, Place
+from leafspan.config._reading import Location, Path
 from leafspan.errors import InvalidArgument
 
 _DEEPEST = 100
@@ -68,7 +68,7 @@ def config_text(plain: object, *, json_text: bool = False) -> str:
     return str(yaml.dump(plain, Dumper=_yaml()[1], sort_keys=False, default_flow_style=None, allow_unicode=True, width=100))
 
 
-def load_config(path: str | FilePath) -> tuple[Any, Place]:
+def load_config(path: str | FilePath) -> tuple[Any, Location]:
     """Like ``parse_config``, for a file."""
 
     def refused(reason: str) -> InvalidArgument:
@@ -93,12 +93,12 @@ def load_config(path: str | FilePath) -> tuple[Any, Place]:
     return parse_config(text, str(path))
 
 
-def parse_config(text: str, source: str = "") -> tuple[Any, Place]:
+def parse_config(text: str, source: str = "") -> tuple[Any, Location]:
     """Return a text's plain values in YAML or JSON, and the root place, which knows the line of each part."""
     import yaml
 
     lines: dict[Path, int] = {}
-    place = Place((), source, lines)
+    place = Location((), source, lines)
     try:
         node = yaml.compose(_escaped(text), Loader=_yaml()[0])
     except (yaml.YAMLError, RecursionError) as error:
@@ -127,7 +127,7 @@ def _what_is_wrong(error: Exception, text: str) -> tuple[str, int | None]:
     return f"{problem}{hint}", None if mark is None else mark.line + 1
 
 
-def _plain(node: Any, place: Place, lines: dict[Path, int], seen: set[int]) -> Any:
+def _plain(node: Any, place: Location, lines: dict[Path, int], seen: set[int]) -> Any:
     """Return the plain value of a node of PyYAML, and note the lines of its parts."""
     lines.setdefault(place.path, node.start_mark.line + 1)
     if len(place.path) > _DEEPEST:
@@ -161,7 +161,7 @@ def _plain(node: Any, place: Place, lines: dict[Path, int], seen: set[int]) -> A
     raise place.error(f"a configuration must have no tags, got {shown(node.tag)}")
 
 
-def _number(kind: str, text: str, place: Place) -> int | float:
+def _number(kind: str, text: str, place: Location) -> int | float:
     try:
         number = int(text, 0) if text[:2] in ("0x", "0o") else int(text) if kind == "int" else float(text)
         if isfinite(number):

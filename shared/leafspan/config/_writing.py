@@ -26,27 +26,27 @@ from leafspan.errors import InvalidArgument
 from leafspan.filters import Where
 
 TYPE = "type"
-GIVEN = "given"
+REFERENCE = "given"
 
 
-def write_config(value: object, given: Mapping[str, object], *, base: Any = Any, full: bool = False) -> Any:
+def write_config(value: object, objects: Mapping[str, object], *, base: Any = Any, full: bool = False) -> Any:
     """Return the plain values from which ``read_config`` makes an equal object."""
-    return _Writing(given, full).value(value, base, "")
+    return _Writing(objects, full).value(value, base, "")
 
 
-def is_given(value: object) -> bool:
+def is_reference(value: object) -> bool:
     """Whether plain values refer to an object that is passed beside them: ``{"given": name}``."""
-    return isinstance(value, Mapping) and list(value) == [GIVEN] and isinstance(value[GIVEN], str)
+    return isinstance(value, Mapping) and list(value) == [REFERENCE] and isinstance(value[REFERENCE], str)
 
 
 class _Writing:
-    def __init__(self, given: Mapping[str, object], full: bool) -> None:
-        self._names = {id(value): name for name, value in given.items()}
+    def __init__(self, objects: Mapping[str, object], full: bool) -> None:
+        self._names = {id(value): name for name, value in objects.items()}
         self._full = full
 
     def value(self, value: object, hint: Any, place: str) -> Any:
         if id(value) in self._names and value is not None:
-            return {GIVEN: self._names[id(value)]}
+            return {REFERENCE: self._names[id(value)]}
         if value is None or isinstance(value, bool | int | str):
             return value
         if (number := whole_number(value)) is not None:
@@ -57,10 +57,10 @@ class _Writing:
             return repr(value)
         if is_registered(type(value)):
             return self._object(value, hint, place)
-        if isinstance(value, Mapping) and all(isinstance(key, str) for key in value) and not is_given(value):
+        if isinstance(value, Mapping) and all(isinstance(key, str) for key in value) and not is_reference(value):
             written = {key: self.value(each, item_hint(hint), f"{place}.{key}") for key, each in value.items()}
             # A class written only by its name would be read as the name of a given object here.
-            return {GIVEN: {TYPE: written[GIVEN]}} if is_given(written) else written
+            return {REFERENCE: {TYPE: written[REFERENCE]}} if is_reference(written) else written
         if isinstance(value, Sequence | AbstractSet) and not isinstance(value, bytes):
             items = sorted(value, key=repr) if isinstance(value, AbstractSet) else value
             return [self.value(each, item_hint(hint), f"{place}[{number}]") for number, each in enumerate(items)]
@@ -85,10 +85,10 @@ class _Writing:
 
 _PLAIN = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
 _OPTION = re.compile(r"^    (\w+): (.*(?:\n        .*)*)", re.MULTILINE)
-_GIVEN: dict[str, Any] = {
+_REFERENCE_SCHEMA: dict[str, Any] = {
     "type": "object",
-    "properties": {GIVEN: {"type": "string"}},
-    "required": [GIVEN],
+    "properties": {REFERENCE: {"type": "string"}},
+    "required": [REFERENCE],
     "additionalProperties": False,
     "description": "A function or other object, by the name under which the program gives it.",
 }
@@ -111,12 +111,12 @@ class _Schema:
 
     def of_base(self, base: type) -> dict[str, Any]:
         """Return the schema for any registered class that is this one or inherits from it: its name, or a mapping."""
-        known = kinds_below(base)
+        subclasses = kinds_below(base)
         if base.__name__ not in self.definitions:
             self.definitions[base.__name__] = {}  # so that classes that refer to each other are described once
-            names: list[Any] = [] if len(known) == 1 else [{"enum": sorted(known)}]
-            kinds = [self._of_kind(name, kind, alone=len(known) == 1) for name, kind in known.items()]
-            self.definitions[base.__name__] = {"anyOf": [*names, *kinds, _GIVEN]}
+            names: list[Any] = [] if len(subclasses) == 1 else [{"enum": sorted(subclasses)}]
+            kinds = [self._of_kind(name, kind, alone=len(subclasses) == 1) for name, kind in subclasses.items()]
+            self.definitions[base.__name__] = {"anyOf": [*names, *kinds, _REFERENCE_SCHEMA]}
         return {"$ref": f"#/$defs/{base.__name__}"}
 
     def _of_kind(self, name: str, kind: type, *, alone: bool) -> dict[str, Any]:
@@ -163,7 +163,7 @@ class _Schema:
             return {"type": "array", "prefixItems": items, "minItems": len(items), "maxItems": len(items)}
         if isinstance(origin, type) and issubclass(origin, Sequence):
             return {"type": "array", "items": self.of_hint(arguments[0])}
-        return _GIVEN if callable(hint) and origin is not None else {}
+        return _REFERENCE_SCHEMA if callable(hint) and origin is not None else {}
 
 
 def _texts(kind: type) -> dict[str, str]:

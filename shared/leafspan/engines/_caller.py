@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn, TypeAlias
 
 from leafspan.engines._port import StaleRead
 from leafspan.errors import LeafspanError, ServerTimeout, StorageFailed
@@ -17,18 +17,14 @@ LEAST_SECONDS = 1.0
 """The shortest time that an engine gets to answer: a timeout of 0 only means not to wait for other writers."""
 
 
-class Translate(Protocol):
-    """Turns an engine's exception into a error of leafspan, or returns None if it must pass unchanged."""
+_Read: TypeAlias = Callable[[Any], Any] | None
 
-    def __call__(
-        self, error: BaseException, doing: str, place: str, *, server: bool, writing: bool
-    ) -> BaseException | None:
-        """Return the leafspan error that says which operation failed, and where."""
-        ...
+Translate: TypeAlias = Callable[..., BaseException | None]
+"""Turns an exception into leafspan's error, like ``failure``, or returns None if it must pass unchanged."""
 
 
 def failure(error: BaseException, doing: str, place: str, *, server: bool, writing: bool) -> BaseException | None:
-    """Return leafspan's error for any exception of an engine: see ``Translate``."""
+    """Return leafspan's error for any exception of an engine, or None if it must pass unchanged."""
     if isinstance(error, LeafspanError | StaleRead | MemoryError | RecursionError) or not isinstance(error, Exception):
         return None
     if isinstance(error, TimeoutError):
@@ -59,78 +55,57 @@ class Caller:
         options: dict[str, Any] | None = None,
         *,
         finish: bool = False,
-        read: Callable[[Any], Any] | None = None,
+        read: _Read = None,
     ) -> Call:
         """Return the call of a method. ``read`` makes the result from its answer: its errors are the engine's, too."""
-        options = options or {}
-        read_function = function if read is None else (_read_later if self.native else _read)(function, read)
-        if self.native:
-            awaited = _named(partial(self._await, doing, finish, read_function), function)
-            return Call(None, arguments, options, awaited, finish, self.place)
-        make = self._make if self.timeout is None else self._make_in_time
-        made = _named(partial(make, doing, finish, read_function), function)
-        return Call(made, arguments, options, None, finish, self.place)
+        made: Any = partial(self._await if self.native else self._make, doing, finish, read, function)
+        made.__name__ = getattr(function, "__name__", "")  # by which drivers of flows tell calls apart
+        called, awaited = (None, made) if self.native else (made, None)
+        return Call(called, arguments, options or {}, awaited, finish, self.place)
 
-    def _make(self, doing: str, writing: bool, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Any:
-        try:
-            return function(*arguments, **options)
-        except BaseException as error:
-            self._raise(error, doing, writing)
-
-    def _make_in_time(
-        self, doing: str, writing: bool, function: Callable[..., Any], /, *arguments: Any, **options: Any
+    def _make(
+        self, doing: str, writing: bool, read: _Read, function: Callable[..., Any], /, *arguments: Any, **options: Any
     ) -> Any:
-        future = in_thread(partial(function, **options), *arguments)
+        future: Future[Any] | None = None
         try:
-            return future.result(self.timeout)
+            if self.timeout is None:
+                answer = function(*arguments, **options)
+            else:
+                future = in_thread(partial(function, **options), *arguments)
+                answer = future.result(self.timeout)
+            return answer if read is None else read(answer)
         except BaseException as error:
-            if future.done():
+            if future is None or future.done():
                 self._raise(error, doing, writing)
             if writing:
                 self.late_writes.add(future)
                 future.add_done_callback(self.late_writes.discard)
             if isinstance(error, TimeoutError):
-                raise late_answer(doing, self.place, self._late, writing=writing) from None
+                self._raise_late(doing, writing)
             raise
 
     async def _await(
-        self, doing: str, writing: bool, function: Callable[..., Any], /, *arguments: Any, **options: Any
+        self, doing: str, writing: bool, read: _Read, function: Callable[..., Any], /, *arguments: Any, **options: Any
     ) -> Any:
         limit = asyncio.timeout(self.timeout)
         try:
             async with limit:
-                return await function(*arguments, **options)
+                answer = await function(*arguments, **options)
+                return answer if read is None else read(answer)
         except BaseException as error:
             if isinstance(error, TimeoutError) and limit.expired():
-                raise late_answer(doing, self.place, self._late, writing=writing) from None
+                self._raise_late(doing, writing)
             self._raise(error, doing, writing)
 
-    @property
-    def _late(self) -> str:
-        return f"it has not answered within the timeout of {self.timeout:g} seconds"
+    def _raise_late(self, doing: str, writing: bool) -> NoReturn:
+        words = f"it has not answered within the timeout of {self.timeout:g} seconds"
+        raise late_answer(doing, self.place, words, writing=writing) from None
 
     def _raise(self, error: BaseException, doing: str, writing: bool) -> NoReturn:
         ours = self.translate(error, doing, self.place, server=self.timeout is not None, writing=writing)
         if ours is None:
             raise error
         raise ours from error
-
-
-def _read(function: Callable[..., Any], read: Callable[[Any], Any]) -> Callable[..., Any]:
-    return lambda *arguments, **options: read(function(*arguments, **options))
-
-
-def _read_later(function: Callable[..., Any], read: Callable[[Any], Any]) -> Callable[..., Any]:
-    async def awaited(*arguments: Any, **options: Any) -> Any:
-        return read(await function(*arguments, **options))
-
-    return awaited
-
-
-def _named(call: partial[Any], function: Callable[..., Any]) -> partial[Any]:
-    """Give a call the function's name, by which drivers of flows tell calls apart."""
-    call.__name__ = getattr(function, "__name__", "")  # type: ignore[attr-defined]
-    return call
 
 
 def late_answer(doing: str, place: str, words: str, *, writing: bool) -> ServerTimeout:

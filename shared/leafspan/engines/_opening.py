@@ -12,7 +12,7 @@ from leafspan.flows import Flow
 
 _CHROMA = re.compile(r"\s*https?://", re.IGNORECASE)
 _POSTGRES = re.compile(r"\s*postgres(ql)?(\+\w+)?://", re.IGNORECASE)  # also with a driver's name, as SQLAlchemy takes it
-_ASKED = {"chroma": "get_or_create_collection", "engine": "table", "pool": "getconn", "qdrant": "query_points"}
+_METHODS = {"chroma": "get_or_create_collection", "engine": "table", "pool": "getconn", "qdrant": "query_points"}
 
 
 def is_client(thing: Any) -> bool:
@@ -25,7 +25,7 @@ def is_awaited(thing: Any) -> bool:
     kind = _kind(thing)
     if kind == "postgres":
         return is_awaited(thing.pool)
-    return kind is not None and iscoroutinefunction(getattr(thing, _ASKED[kind], None))
+    return kind is not None and iscoroutinefunction(getattr(thing, _METHODS[kind], None))
 
 
 def to_engine(thing: Any, timeout: float) -> FlowEngine:

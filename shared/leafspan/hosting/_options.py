@@ -9,7 +9,7 @@ from inspect import getattr_static
 from typing import Any
 
 from leafspan.checks import shown, what_makes_one
-from leafspan.config import Place, hints_of, read_option, write_config
+from leafspan.config import Location, hints_of, read_option, write_config
 from leafspan.errors import InvalidArgument
 from leafspan.filters import Where
 from leafspan.spans import Budget
@@ -137,7 +137,7 @@ def read_options(
     """A retriever's options, made from plain values. Values that are not plain stay unchanged."""
     # The call itself checks options such as a filter, unless ``write_options`` wrote them.
     hints = ({} if kind is None else hints_of(kind)) if given is None else _hints(kind)
-    return {name: read_option(value, hints.get(name, Any), given, Place((name,))) for name, value in options.items()}
+    return {name: read_option(value, hints.get(name, Any), given, Location((name,))) for name, value in options.items()}
 
 
 def _hints(kind: type[Strategy] | None) -> Mapping[str, Any]:

@@ -8,9 +8,9 @@ from typing import Any
 
 from leafspan.checks import (
     check_choice,
+    check_functions,
     check_model,
     check_number,
-    check_optional_functions,
     did_you_mean,
     keep_whole,
     refuse_coroutine,
@@ -120,7 +120,7 @@ class Router(Strategy):
         check_choice("on_failure", self.on_failure, ON_FAILURE)
 
     def _check_what_chooses(self) -> None:
-        check_optional_functions("choose", self.choose, self.achoose, "a function from a question to names")
+        check_functions("choose", self.choose, self.achoose, "a function from a question to names", optional=True)
         check_model(self.generate, self.agenerate)
         if self.choose is not None and self.generate is not None:
             raise InvalidArgument("give either choose or a language model, got both: only one of them can choose")

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 
 from leafspan.checks import did_you_mean, short_repr, shown, what_makes_one, with_option_names
 from leafspan.config import (
-    Place,
+    Location,
     config_name,
     kind_named,
     kinds_below,
@@ -123,7 +123,7 @@ class Strategy(ABC):
         Raises:
             InvalidArgument: if a name is unknown, or an option is out of its range; the message says where.
         """
-        place = Place()
+        place = Location()
         if isinstance(config, Path):
             config, place = load_config(config)
         if not isinstance(config, str | Mapping):

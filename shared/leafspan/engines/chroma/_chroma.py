@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 from leafspan.checks import STRUCTURE_KEY, check_number, shown
 from leafspan.engines._caller import LEAST_SECONDS, Caller
 from leafspan.engines._port import Notes
-from leafspan.engines._tables import PlainEngine
+from leafspan.engines._tables import FlowEngine
 from leafspan.engines.chroma._collection import Collection
 from leafspan.engines.chroma._failures import CollectionGone, caller_of, server_of, translated
 from leafspan.errors import ForkedProcess, InvalidArgument
@@ -40,17 +40,18 @@ _SPELLINGS = 64
 _openings = count()
 
 
-class Chroma(PlainEngine):
+class Chroma(FlowEngine):
     """A client of Chroma: see ``FlowEngine``."""
+
+    described = "behind a client"
+    kind = "Chroma collection"
+    product = "Chroma"
 
     def __init__(self, client: Any, timeout: float = 30.0, batch: int = _BATCH) -> None:
         self.thing = client
         self.batch = batch
         self.caller = caller_of(client, timeout)
         self.is_local = self.caller.in_process
-        self.described = "behind a client"
-        self.kind = "Chroma collection"
-        self.product = "Chroma"
         self._client = client if self.caller.timeout is None else _with_timeout(client, self.caller.timeout + _LATER)
 
     def tables(self) -> Flow[Mapping[str, Notes]]:
@@ -73,8 +74,8 @@ class Chroma(PlainEngine):
 
     def maker(self, name: str) -> Flow[str | None]:
         """See FlowEngine."""
-        found = yield from self.table(name)
-        record = None if found is None else (yield from found.first("metadata"))
+        table = yield from self.table(name)
+        record = None if table is None else (yield from table.first("metadata"))
         return None if record is None else maker_of(record.metadata or {})
 
     def adoptable(self) -> Flow[list[str]]:
@@ -168,25 +169,9 @@ def _with_timeout(client: Any, timeout: float) -> Any:
         return client
     if any(seconds is not None for seconds in session.timeout.as_dict().values()):
         return client  # the user's own
-    twin, server = copy.copy(client), copy.copy(server)
-    server._session = _Session(session, timeout)
-    twin._server = server
+    twin, server, session = copy.copy(client), copy.copy(server), copy.copy(session)
+    twin._server, server._session, session.timeout = server, session, timeout
     return twin
-
-
-class _Session:
-    """An httpx session with a timeout."""
-
-    def __init__(self, session: Any, timeout: float) -> None:
-        self._session = session
-        self._timeout = timeout
-
-    def request(self, *arguments: Any, **options: Any) -> Any:
-        """Send a request."""
-        return self._session.request(*arguments, timeout=self._timeout, **options)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._session, name)
 
 
 _SCHEMES = {"http": 8000, "https": 443}  # with each scheme's default port

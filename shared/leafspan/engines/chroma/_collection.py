@@ -9,19 +9,18 @@ from collections.abc import Collection as Collected
 from copy import copy
 from dataclasses import replace
 from functools import partial, wraps
-from itertools import groupby, zip_longest
+from itertools import groupby
 from typing import Any
 
 from leafspan.embedding import without_extremes
 from leafspan.engines._caller import Caller
 from leafspan.engines._port import MOST_RESULTS, Field, Near, Notes, Record
-from leafspan.engines._tables import STEP, checked, checked_rows, in_batches
+from leafspan.engines._tables import STEP, FlowTable, checked, checked_rows, in_batches
 from leafspan.engines.chroma._failures import caller_of
 from leafspan.engines.chroma._files import Use
 from leafspan.errors import DamagedIndex, ServerTimeout
 from leafspan.flows import Call, Flow, driver_awaits
 
-_CHARACTERS = 4_000_000  # of one write: with the vectors of a thousand leaves below a server's limit of 40 MiB
 _MOST_RECORDS = 30_000  # results of one request, over all of its vectors: Chroma fails above 32,766
 _VALUES = 500  # metadata values in one filter
 _FEW = 200  # vectors per read
@@ -32,13 +31,14 @@ _COLUMNS: Mapping[Field, str] = {"text": "documents", "metadata": "metadatas", "
 _NO_VECTOR = [0.0]  # Chroma needs a vector for each record
 
 
-class Collection:
+class Collection(FlowTable):
     """A Chroma collection: see ``FlowTable``.
 
     leafspan divides writes into batches, and long reads into pages. Where a write of Chroma would block an event loop,
     leafspan divides the batches into portions.
     """
 
+    most_characters = 4_000_000  # with the vectors of a thousand leaves below a server's limit of 40 MiB
     searches_among = False
 
     def __init__(self, handle: Any, batch: int, *, caller: Caller | None = None, files: Use | None = None) -> None:
@@ -81,21 +81,14 @@ class Collection:
             rows += yield self._call("query", options, read=partial(_rows, vectors=some, fields=fields))
         return rows
 
-    def get(self, ids: Collected[str], fields: Collected[Field]) -> Flow[dict[str, Record]]:
-        """Return the records with these ids, by id."""
-        found: dict[str, Record] = {}
-        for batch in in_batches(list(dict.fromkeys(ids)), self.batch):
-            found.update((yield from self._read({"ids": batch}, fields)))
-        return found
-
     def scan(self, fields: Collected[Field]) -> Flow[dict[str, Record]]:
         """Return all records, by id."""
-        found = yield from self._read({"limit": _PAGE}, fields)
-        if len(found) < _PAGE:
-            return found
+        records = yield from self._read({"limit": _PAGE}, fields)
+        if len(records) < _PAGE:
+            return records
         # Pages by offset would miss records if others are deleted meanwhile, so leafspan fetches all ids at once.
-        found = yield from self._read({}, ())
-        return (yield from self.get(list(found), fields)) if fields else found
+        records = yield from self._read({}, ())
+        return (yield from self.get(records, fields)) if fields else records
 
     def first(self, *fields: Field) -> Flow[Record | None]:
         """Return any record, or None if the collection is empty."""
@@ -104,8 +97,7 @@ class Collection:
     def without_vectors(self, ids: Sequence[str]) -> Flow[set[str]]:
         """Return the ids of these records that have no vector, together with some of their neighbours in the list."""
         try:
-            found = yield from self.get(ids, ["vector"])
-            return {id_ for id_, record in found.items() if record.vector is None}
+            return (yield from super().without_vectors(ids))
         except ServerTimeout:
             raise
         except Exception:  # Chroma fails if a vector is missing, and does not say which
@@ -121,36 +113,37 @@ class Collection:
         """
         lost = set()
         for batch in in_batches(list(ids), _FEW):
-            found = [each for each in (yield from self.get(batch, ["vector"])).values() if any(each.vector)]
-            rows = (yield from self.nearest([each.vector for each in found], 1)) if found else []
-            for each, row in zip(found, rows, strict=True):
+            records = [each for each in (yield from self.get(batch, ["vector"])).values() if any(each.vector)]
+            rows = (yield from self.nearest([each.vector for each in records], 1)) if records else []
+            for each, row in zip(records, rows, strict=True):
                 if not row or (row[0].record.id != each.id and row[0].similarity < 1 - _SAME):
                     lost.add(each.id)
         return lost
-
-    def find(self, key: str, values: Collected[str]) -> Flow[set[str]]:
-        """Return the ids of the records whose metadata has one of these strings under the key."""
-        found: set[str] = set()
-        for batch in in_batches(list(values), _VALUES):
-            found.update((yield from self._read({"where": {key: {"$in": batch}}}, ())))
-        return found
-
-    def put(self, records: Sequence[Record], *, new: bool = False) -> Flow[None]:
-        """Write records. With ``new``, Chroma does not look for existing records, which is up to a sixth faster."""
-        for _, group in groupby(records, key=lambda each: (each.text is None, each.metadata is None)):
-            yield from self._write("add" if new else "upsert", *_columns(list(group)))
 
     def put_vectors(self, vectors: Mapping[str, Any]) -> Flow[None]:
         """Write the vectors of stored records. Chroma keeps their other fields."""
         yield from self.put([Record(id_, vector=vector) for id_, vector in vectors.items()])
 
-    def delete(self, ids: Sequence[str]) -> Flow[None]:
-        """Delete records. Unknown ids are ignored."""
-        yield from self._write("delete", ids, {})
-
     def annotate(self, notes: Notes) -> Flow[None]:
         """Replace the collection's own metadata."""
         yield self._call("modify", {"metadata": dict(notes)}, finish=True)
+
+    def _get(self, ids: Sequence[str], fields: Collected[Field]) -> Flow[dict[str, Record]]:
+        return self._read({"ids": ids}, fields)
+
+    def _find(self, key: str, values: Sequence[str]) -> Flow[set[str]]:
+        ids: set[str] = set()
+        for some in in_batches(values, _VALUES):
+            ids.update((yield from self._read({"where": {key: {"$in": some}}}, ())))
+        return ids
+
+    def _put(self, records: Sequence[Record], new: bool) -> Flow[None]:
+        # With "add", Chroma does not look for existing records, which is up to a sixth faster.
+        for _, group in groupby(records, key=lambda each: (each.text is None, each.metadata is None)):
+            yield from self._write("add" if new else "upsert", *_columns(list(group)))
+
+    def _delete(self, ids: Sequence[str]) -> Flow[None]:
+        return self._write("delete", ids, {})
 
     def _read(self, options: dict[str, Any], fields: Collected[Field]) -> Flow[dict[str, Record]]:
         """Return the records in Chroma's answer, with these fields."""
@@ -159,12 +152,11 @@ class Collection:
         return (yield self._call("get", options, read=read))  # type: ignore[no-any-return]
 
     def _write(self, method: str, ids: Sequence[str], columns: Mapping[str, Sequence[Any]]) -> Flow[None]:
-        in_portions = bool(ids) and self._caller.in_process and (yield driver_awaits())
-        portions = self._portions[method] if in_portions else None
+        awaited = self._caller.in_process and (yield driver_awaits())
+        portions = self._portions[method] if awaited else None
         start = 0
         while start < len(ids):
-            size = portions.next(min(self.batch, len(ids) - start)) if portions else self.batch
-            size = _fitting(columns, start, size)
+            size = portions.next(len(ids) - start) if portions else len(ids)
             chosen = slice(start, start + size)
             some = {name: column[chosen] for name, column in columns.items()}
             call = self._call(method, {"ids": list(ids[chosen]), **some}, finish=True)
@@ -183,18 +175,6 @@ class Collection:
         return self._caller.call(doing, function, (), options, finish=finish, read=read)
 
 
-def _fitting(columns: Mapping[str, Sequence[Any]], start: int, size: int) -> int:
-    """Return how many records from ``start`` on fit into one write: at most ``size``, and at least one."""
-    texts, metadatas = ((columns.get(name) or ())[start : start + size] for name in ("documents", "metadatas"))
-    total = 0
-    for number, (text, metadata) in enumerate(zip_longest(texts, metadatas)):
-        values = (metadata or {}).items()
-        total += len(text or "") + sum(len(key) + len(str(value)) for key, value in values)
-        if number and total > _CHARACTERS:
-            return number
-    return size
-
-
 def _by_id(answer: Mapping[str, Any], ids: Collected[str] | None, fields: Collected[Field]) -> dict[str, Record]:
     return checked(_records(answer, fields), ids)
 
@@ -203,8 +183,8 @@ def _rows(answer: Mapping[str, Any], vectors: Any, fields: Collected[Field]) -> 
     rows = []
     for place, distances in enumerate(answer["distances"]):
         names = ["ids", *(_COLUMNS[each] for each in fields)]
-        found = _records({name: answer[name][place] for name in names}, fields)
-        rows.append([Near(each, 1.0 - distance) for each, distance in zip(found, distances, strict=True)])
+        records = _records({name: answer[name][place] for name in names}, fields)
+        rows.append([Near(each, 1.0 - distance) for each, distance in zip(records, distances, strict=True)])
     return checked_rows(rows, vectors)
 
 

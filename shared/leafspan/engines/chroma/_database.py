@@ -13,6 +13,7 @@ import stat
 import subprocess
 import sys
 import weakref
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -103,11 +104,11 @@ def check_there(folder: Path) -> bool:
     """Whether a folder has a database."""
     path = folder / DATABASE
     try:
-        found = path.stat()
-        if not stat.S_ISREG(found.st_mode):
-            kind = "a folder" if stat.S_ISDIR(found.st_mode) else "no file"
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            kind = "a folder" if stat.S_ISDIR(status.st_mode) else "no file"
             raise DamagedIndex(f"{str(path)!r} must be an SQLite database, and is {kind}: {RESTORE}")
-        if found.st_size:
+        if status.st_size:
             return True
     except FileNotFoundError:
         pass
@@ -172,19 +173,19 @@ def refused_records(folder: Path, *, drop: bool) -> dict[str, int]:
     refuse stays in the log before all later writes, so no later write of the collection can succeed. Tables never refuse
     deletions. Chroma also leaves deletions in the log of a collection that has never had a record.
     """
-    found = dict(_ask(folder, f"select collections.name, count(*) {_REFUSED} group by collections.name") or ())
-    if found and drop:
+    numbers = dict(_ask(folder, f"select collections.name, count(*) {_REFUSED} group by collections.name") or ())
+    if numbers and drop:
         _ask(folder, f"{_DROP} where seq_id in (select embeddings_queue.seq_id {_NOT_TAKEN})")
-    return found
+    return numbers
 
 
 def check_pages(folder: Path) -> str | None:
     """Return what SQLite's check of all pages finds wrong, or None if the database is whole or busy."""
     try:
-        found = _ask(folder, "pragma integrity_check(1)")
+        rows = _ask(folder, "pragma integrity_check(1)")
     except DamagedIndex as error:
         return str(error)
-    return str(found[0][0]) if found and found[0][0] != "ok" else None
+    return str(rows[0][0]) if rows and rows[0][0] != "ok" else None
 
 
 _SEGMENTS = """
@@ -217,13 +218,13 @@ _DROP = """
 """
 
 
-def _ask(folder: Path, query: str, *values: str) -> list[Any] | None:
+def _ask(folder: Path, query: str) -> list[Any] | None:
     """Return a query's rows, or None if the database cannot be read now."""
     path = folder / DATABASE
     try:
         if not _is_open_here(path):
-            return _rows(str(path), query, values)
-        answer = _ask_elsewhere(str(path), query, values)
+            return _rows(path, query)
+        answer = _ask_elsewhere(path, query)
     except sqlite3.DatabaseError as error:
         check_not_too_many(error, f"read {str(path)!r}")
         if isinstance(error, sqlite3.OperationalError) and "no such table" not in str(error):
@@ -234,39 +235,34 @@ def _ask(folder: Path, query: str, *values: str) -> list[Any] | None:
     return None if answer is None else answer["rows"]
 
 
-def _rows(path: str, query: str, values: tuple[str, ...]) -> list[Any]:
-    connection = sqlite3.connect(_address(path), uri=True)
-    try:
-        with connection:  # one transaction
-            return connection.execute(query, values).fetchall()
-    finally:
-        connection.close()
+def _rows(path: Path, query: str) -> list[Any]:
+    with closing(sqlite3.connect(_address(path), uri=True)) as connection, connection:  # one transaction
+        return connection.execute(query).fetchall()
 
 
-def _address(path: str) -> str:
+def _address(path: Path) -> str:
     """Return the database's URI: writable if possible, since only a writer can roll back a killed writer's transaction."""
-    return f"{Path(path).as_uri()}?mode={'rw' if os.access(path, os.W_OK) else 'ro'}"
+    return f"{path.as_uri()}?mode={'rw' if os.access(path, os.W_OK) else 'ro'}"
 
 
-def _ask_elsewhere(path: str, query: str, values: tuple[str, ...]) -> dict[str, Any] | None:
+def _ask_elsewhere(path: Path, query: str) -> dict[str, Any] | None:
     """Ask in another process, since closing the database here would drop the locks of Chroma's own SQLite."""
     if not sys.executable:
         return None
-    command = [sys.executable, "-I", "-S", "-c", _ELSEWHERE, json.dumps([_address(path), query, values])]
+    command = [sys.executable, "-I", "-S", "-c", _ELSEWHERE, _address(path), query]
     try:
         done = subprocess.run(command, capture_output=True, timeout=_SECONDS, check=True, stdin=subprocess.DEVNULL)
         return dict(json.loads(done.stdout))
     except (OSError, ValueError, subprocess.SubprocessError) as error:
-        check_not_too_many(error, f"read {path!r}")
+        check_not_too_many(error, f"read {str(path)!r}")
         return None
 
 
 _ELSEWHERE = """
 import json, sqlite3, sys
-address, query, values = json.loads(sys.argv[1])
 try:
-    with sqlite3.connect(address, uri=True) as connection:
-        rows = connection.execute(query, values).fetchall()
+    with sqlite3.connect(sys.argv[1], uri=True) as connection:
+        rows = connection.execute(sys.argv[2]).fetchall()
     print(json.dumps({"rows": rows}))
 except sqlite3.DatabaseError as error:
     busy = isinstance(error, sqlite3.OperationalError) and "no such table" not in str(error)
@@ -277,12 +273,10 @@ except sqlite3.DatabaseError as error:
 def _is_open_here(path: Path) -> bool:
     """Whether this process has a file open more than once: leafspan itself has it open once."""
     try:
-        wanted, found = os.stat(path), 0
+        status, number = os.stat(path), 0
         for name in os.listdir("/dev/fd"):
-            try:
-                found += os.path.samestat(os.fstat(int(name)), wanted)
-            except (OSError, ValueError):
-                continue
+            with suppress(OSError, ValueError):
+                number += os.path.samestat(os.fstat(int(name)), status)
     except OSError:
         return True  # unknown
-    return found > 1
+    return number > 1

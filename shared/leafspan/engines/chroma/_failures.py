@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import sqlite3
@@ -14,7 +13,7 @@ from urllib.parse import urlsplit
 from leafspan.engines._caller import LEAST_SECONDS, Caller, in_one_line, late_answer
 from leafspan.engines._port import StaleRead
 from leafspan.engines.chroma._database import RESTORE
-from leafspan.engines.local._disk import too_many_files
+from leafspan.engines.local._disk import is_full, is_read_only, too_many_files
 from leafspan.errors import (
     DamagedIndex,
     InvalidArgument,
@@ -55,19 +54,7 @@ _PANIC = ("pyo3_runtime", "PanicException")  # a panic of Chroma's Rust code; de
 
 _NOT_UNDERSTOOD = (KeyError, IndexError, AttributeError, TypeError, json.JSONDecodeError)
 
-_FULL = {errno.ENOSPC, errno.EDQUOT}
-_NOT_ALLOWED = {errno.EROFS, errno.EACCES, errno.EPERM}
-
-# Chroma raises InternalError for most failures of the disk and of SQLite, so leafspan looks at the message.
-_WORDS_FULL = ("database or disk is full", "no space left", "disk quota exceeded", "(code: 13)")
-_WORDS_NOT_ALLOWED = (
-    "readonly database",
-    "read-only file system",
-    "permission denied",
-    "unable to open database file",
-    "(code: 8)",
-    "(code: 14)",
-)
+# Chroma raises InternalError for most failures, so leafspan looks at the message.
 _WORDS_DAMAGED = (
     "database disk image is malformed",
     "file is not a database",
@@ -122,36 +109,36 @@ def translated(error: BaseException, doing: str, place: str, *, server: bool, wr
     if not isinstance(error, Exception) and not _is_chromas(error):
         return None
     words = in_one_line(error)
-    told = f"could not {doing} in {place}: {words}"
+    message = f"could not {doing} in {place}: {words}"
     lower = words.lower()
     if not server and (explained := too_many_files(error, f"{doing} in {place}")):
         return explained
     kinds = _kinds(error)
     if ("chromadb", "NotFoundError") in kinds:
-        return CollectionGone(f"{told}; what the index was when it was opened is no longer there, or was never there")
+        return CollectionGone(f"{message}; what the index was when it was opened is no longer there, or was never there")
     if any(each in lower for each in _WORDS_GONE):
-        return LeafGone(f"{told}; {_AGAIN}")
+        return LeafGone(f"{message}; {_AGAIN}")
     if isinstance(error, TimeoutError) or ("httpx", "TimeoutException") in kinds:
         return late_answer(doing, place, words, writing=writing)
-    if _is_full(error, lower):
-        return StorageFull(f"{told}; {_SERVER if server else _SPACE}")
-    if _is_not_allowed(error, lower):
-        return StorageReadOnly(f"{told}; {_SERVER if server else _RIGHTS}")
+    if is_full(error):
+        return StorageFull(f"{message}; {_SERVER if server else _SPACE}")
+    if is_read_only(error):
+        return StorageReadOnly(f"{message}; {_SERVER if server else _RIGHTS}")
     if ("chromadb", "InvalidDimensionException") in kinds or (
         ("chromadb", "InvalidArgumentError") in kinds and any(each in lower for each in _WORDS_VALUE)
     ):
-        return InvalidArgument(f"{told}; give vectors as long as the index's vectors")
+        return InvalidArgument(f"{message}; give vectors as long as the index's vectors")
     if is_refused(error):
-        return StorageFailed(f"{told}; {_REFUSED}")
+        return StorageFailed(f"{message}; {_REFUSED}")
     if server and isinstance(error, _NOT_UNDERSTOOD):  # Chroma's client could not parse the answer
         return StorageFailed(f"could not {doing} in {place}: its answer is not one of Chroma's; {_OTHER_SERVER}")
     if server:
-        return StorageFailed(f"{told}; {_SERVER}")
+        return StorageFailed(f"{message}; {_SERVER}")
     if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
-        return DamagedIndex(f"{told}; {_CHECK}")
+        return DamagedIndex(f"{message}; {_CHECK}")
     if any(each in lower for each in _WORDS_DAMAGED):
-        return DamagedIndex(f"{told}; {_CHECK}")
-    return StorageFailed(f"{told}; {_AGAIN}")
+        return DamagedIndex(f"{message}; {_CHECK}")
+    return StorageFailed(f"{message}; {_AGAIN}")
 
 
 def not_opened(error: BaseException, name: str, folder: str) -> LeafspanError | None:
@@ -159,13 +146,13 @@ def not_opened(error: BaseException, name: str, folder: str) -> LeafspanError | 
     doing, place = f"open {name!r}", f"the folder {folder!r}"
     if explained := too_many_files(error, f"{doing} in {place}"):
         return explained
-    told = translated(error, doing, place, server=False, writing=False)
-    if isinstance(told, CollectionGone):
+    translation = translated(error, doing, place, server=False, writing=False)
+    if isinstance(translation, CollectionGone):
         return CollectionGone(f"there is no collection {name!r} in {folder!r}, which the index needs: {RESTORE}")
-    if type(told) is StorageFailed and not is_refused(error):
+    if type(translation) is StorageFailed and not is_refused(error):
         why = f"Chroma cannot open {name!r} in {folder!r} ({in_one_line(error)})"
         return DamagedIndex(f"{why}: try again; if it fails again, {RESTORE}")
-    return told if isinstance(told, LeafspanError) else None
+    return translation if isinstance(translation, LeafspanError) else None
 
 
 def refused_database(error: BaseException, path: Path) -> LeafspanError | None:
@@ -182,28 +169,9 @@ def refused_database(error: BaseException, path: Path) -> LeafspanError | None:
 
 
 def _kinds(error: BaseException) -> set[tuple[str, str]]:
+    """Return the packages and names of an error's classes."""
     return {(kind.__module__.split(".")[0], kind.__name__) for kind in type(error).__mro__}
 
 
 def _is_chromas(error: BaseException) -> bool:
-    kinds = type(error).__mro__
-    return any(each.__module__.split(".")[0] == "chromadb" or (each.__module__, each.__name__) == _PANIC for each in kinds)
-
-
-def _is_full(error: BaseException, words: str) -> bool:
-    if isinstance(error, OSError) and error.errno in _FULL:
-        return True
-    return _code(error) == sqlite3.SQLITE_FULL or any(each in words for each in _WORDS_FULL)
-
-
-def _is_not_allowed(error: BaseException, words: str) -> bool:
-    if isinstance(error, OSError) and error.errno in _NOT_ALLOWED:
-        return True
-    codes = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM)
-    return _code(error) in codes or any(each in words for each in _WORDS_NOT_ALLOWED)
-
-
-def _code(error: BaseException) -> int | None:
-    """Return SQLite's primary error code, or None if the error has no such code."""
-    code = getattr(error, "sqlite_errorcode", None)
-    return None if code is None else code & 0xFF
+    return any(kind == _PANIC or kind[0] == "chromadb" for kind in _kinds(error))

@@ -61,7 +61,8 @@ class Files:
         self._look_at_database()
         if self._database is not None:
             self._database.check_not_older(self._changes.database)
-        return self._database is not None and self._changes.tells_all_of(self._database.changes)
+        count = None if self._database is None else self._database.changes
+        return count is not None and count == self._noted
 
     @property
     def is_replaced(self) -> bool:
@@ -200,7 +201,7 @@ class Files:
             return
         self._give_up(files, note, stored, "" if silent else ", ".join(damaged) or "files missing")
 
-    def _give_up(self, files: VectorFiles, note: Note | None, stored: StoredVectors | None, told: str) -> None:
+    def _give_up(self, files: VectorFiles, note: Note | None, stored: StoredVectors | None, problem: str) -> None:
         """Delete vector files, and mark a collection of leaves for rebuilding. Vectors of other collections have no use."""
         if note is None and stored is None:
             raise StorageFailed(
@@ -211,10 +212,10 @@ class Files:
         last = stored.last if stored else None
         files.note = Note(collection) if collection.endswith(".leaves") else Note(collection, {}, None, last)
         files.remove()
-        if told:
+        if problem:
             warnings.warn(
-                f"Chroma's vectors of {collection!r} in {str(self.path)!r} were damaged ({told}): leafspan deleted them, "
-                "and the next writer writes them again",
+                f"Chroma's vectors of {collection!r} in {str(self.path)!r} were damaged ({problem}): leafspan deleted "
+                "them, and the next writer writes them again",
                 RuntimeWarning,
                 stacklevel=2,
             )
@@ -274,8 +275,8 @@ class Files:
         """Return the vector files that belong, or may belong, to an index."""
         notes = self.path / _NOTES
         folders = [folder for folder in (self.path, notes) if folder.is_dir()]
-        found = {each.with_suffix("") for folder in folders for each in entries(folder)}
-        names = {each.name for each in found if is_vector_folder(each)}
+        paths = {each.with_suffix("") for folder in folders for each in entries(folder)}
+        names = {each.name for each in paths if is_vector_folder(each)}
         names |= {name for name, each in (self._stored or {}).items() if each.last is not None}
         foreign = {name for name, each in (self._stored or {}).items() if not each.own}
         return [VectorFiles(self.path / name, notes) for name in sorted(names - foreign)]

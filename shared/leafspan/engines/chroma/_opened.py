@@ -49,15 +49,15 @@ class Opened:
             handle = self.client.get_collection(name, embedding_function=None)
             handle.get(limit=1, include=[])  # Chroma loads the vectors at first use
         except BaseException as error:
-            told = not_opened(error, name, str(self._files.path))
-            if isinstance(told, CollectionGone):
-                told.__cause__ = error
+            damage = not_opened(error, name, str(self._files.path))
+            if isinstance(damage, CollectionGone):
+                damage.__cause__ = error
                 try:
-                    return told
+                    return damage
                 finally:
-                    del told  # as above
+                    del damage  # as above
             self._state.failed = True
-            if explained := self._files.explain(error, f"open {name!r}") or told:
+            if explained := self._files.explain(error, f"open {name!r}") or damage:
                 raise explained from error
             raise
         return handle

@@ -47,6 +47,8 @@ class VectorFiles:
         try:
             checksum, *values = json.loads(self._note.read_bytes())
             return Note(*values) if checksum == _checksum_of(values) else None
+        except FileNotFoundError:
+            return None
         except (OSError, ValueError, TypeError) as error:
             check_not_too_many(error, f"read {str(self._note)!r}")
             return None

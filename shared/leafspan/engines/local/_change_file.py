@@ -37,13 +37,13 @@ class ChangeFile:
     def follow(self) -> None:
         """Open the file again if it was deleted, replaced or shortened. Its count differs then."""
         try:
-            there = os.lstat(self.path)
+            status = os.lstat(self.path)
         except OSError:
             if self._own is None:
                 return
             self._open()
             return
-        if self._own is None or there.st_size < _SIZE or not os.path.samestat(self._own, there):
+        if self._own is None or status.st_size < _SIZE or not os.path.samestat(self._own, status):
             self._open()
 
     def _open(self) -> None:
@@ -98,14 +98,6 @@ class ChangeFile:
     def is_in_use(self) -> bool:
         """Whether a writer or a user of Chroma's files is at work, or was killed or failed before it finished."""
         return self.touching or self.writing
-
-    def tells_all_of(self, database: int | None) -> bool:
-        """Whether this file has noted all changes of a database with this count of changes (None if unknown).
-
-        False if other programs have written, if a writer is at work, or if a writer was killed: its changes may not be
-        noted.
-        """
-        return database is not None and database == self.database and not self.is_in_use
 
     @property
     def database(self) -> int | None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import sqlite3
 import stat
 import threading
 import weakref
+from collections.abc import Sequence
 from pathlib import Path
 
 from leafspan.errors import StorageFailed, StorageFull, StorageReadOnly
@@ -65,11 +67,29 @@ class OpenFile:
         return read_at(self._descriptor, length, place)
 
 
-_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-_READ_ONLY = {errno.EROFS, errno.EACCES, errno.EPERM}
-_FULL_WORDS = ("disk is full", "No space left", "disk I/O error")
+_CANNOT_OPEN = ("unable to open database file", "(code: 14)")  # SQLite does not say why
 _LITTLE = 4 << 20  # bytes: SQLite and Chroma need some space for each write
-_READ_ONLY_WORDS = ("readonly database", "read-only", "Permission denied", "unable to open database file")
+
+
+def is_full(error: BaseException) -> bool:
+    """Whether an error of the system, SQLite or Chroma means that a disk is full."""
+    words = ("disk is full", "no space left", "disk quota exceeded", "(code: 13)")
+    return _is_one_of(error, (errno.ENOSPC, errno.EDQUOT, errno.EFBIG), (sqlite3.SQLITE_FULL,), words)
+
+
+def is_read_only(error: BaseException) -> bool:
+    """Whether an error of the system, SQLite or Chroma means that this process may not write."""
+    codes = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM)
+    words = ("readonly database", "read-only", "permission denied", "(code: 8)", *_CANNOT_OPEN)
+    return _is_one_of(error, (errno.EROFS, errno.EACCES, errno.EPERM), codes, words)
+
+
+def _is_one_of(error: BaseException, numbers: Sequence[int], codes: Sequence[int], words: Sequence[str]) -> bool:
+    """Whether an error has one of the system's numbers, SQLite's codes, or words: most errors of Chroma have only words."""
+    if isinstance(error, OSError) and error.errno in numbers:
+        return True
+    text = " ".join(str(error).lower().split())
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in codes or any(each in text for each in words)
 
 
 def disk_error(error: OSError, doing: str) -> StorageFailed:
@@ -77,9 +97,9 @@ def disk_error(error: OSError, doing: str) -> StorageFailed:
     words = error.strerror or str(error)
     if explained := too_many_files(error, doing):
         return explained
-    if error.errno in _FULL:
+    if is_full(error):
         return StorageFull(f"cannot {doing}: {words}; make space on that disk, then try again")
-    if error.errno in _READ_ONLY:
+    if is_read_only(error):
         return StorageReadOnly(f"cannot {doing}: {words}; see who may read and write there, and how it is mounted")
     if error.errno == errno.ELOOP:
         return StorageFailed(f"cannot {doing}: it is a link, which is not followed; put the file itself there")
@@ -97,10 +117,10 @@ def chroma_disk_error(error: BaseException, doing: str, path: Path, needed: int)
     if explained := too_many_files(error, f"{doing} in {str(path)!r}"):
         return explained
     words = " ".join(str(error).split())
-    if any(each in words for each in _READ_ONLY_WORDS):
+    if is_read_only(error):
         return StorageReadOnly(f"cannot {doing} in {str(path)!r}: {words}; see who may write there, and how it is mounted")
     free = _free(path)
-    if any(each in words for each in _FULL_WORDS) or (free is not None and free <= max(needed, _LITTLE)):
+    if is_full(error) or "disk I/O error" in words or (free is not None and free <= max(needed, _LITTLE)):
         left = "" if free is None else f" ({free:,} bytes are free)"
         full = f"the disk is full, or nearly so{left}; make space, then try again"
         return StorageFull(f"cannot {doing} in {str(path)!r}: {full}: {words}")
@@ -114,8 +134,6 @@ def _free(path: Path) -> int | None:
         return None
 
 
-_WORDS = ("too many open files", "code: 24,")
-_WORDS_PERHAPS = ("unable to open database file", "(code: 14)")  # of SQLite, which does not say why
 _SOME = 16  # descriptors: Chroma and SQLite need some for every operation
 
 
@@ -140,10 +158,9 @@ def check_not_too_many(error: BaseException, doing: str) -> None:
 
 
 def _says_so(error: BaseException) -> bool:
-    if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+    if _is_one_of(error, (errno.EMFILE, errno.ENFILE), (), ("too many open files", "code: 24,")):
         return True
-    words = str(error).lower()
-    return any(each in words for each in _WORDS) or (any(each in words for each in _WORDS_PERHAPS) and _are_few_left())
+    return _is_one_of(error, (), (), _CANNOT_OPEN) and _are_few_left()
 
 
 def _limit() -> int | None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Sequence
 from concurrent.futures import Future
-from contextlib import nullcontext
+from contextlib import asynccontextmanager, nullcontext
 from functools import partial
-from inspect import iscoroutinefunction
+from inspect import isawaitable, iscoroutinefunction
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 from weakref import WeakSet
 
@@ -46,107 +46,91 @@ class Sessions:
         self.vectors = ""  # the prefix of pgvector's names, such as "public."; empty while the database has no pgvector
         self.native = iscoroutinefunction(pool.getconn)
         self._pool = pool
-        self._readied: WeakSet[Any] = WeakSet()  # connections that can read and write vectors
+        self._ready: WeakSet[Any] = WeakSet()  # connections that can read and write vectors
 
     def function(self, *, writes: bool) -> Callable[..., Any]:
         """Return the function that runs steps with its arguments. It is a coroutine function if the pool is asynchronous.
 
         Steps that write are one transaction.
         """
-        return partial(self._awaited if self.native else self._blocking, writes)
+        return partial(self._run if self.native else self._run_blocking, writes)
 
-    def _blocking(self, writes: bool, steps: Callable[..., Steps[T]], *given: Any) -> T:
+    def _run_blocking(self, writes: bool, steps: Callable[..., Steps[T]], *arguments: Any) -> T:
         try:
-            return self._once(writes, steps, *given)
+            self._run(writes, steps, *arguments).send(None)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
+        raise AssertionError("over a blocking pool, no coroutine waits")
+
+    async def _run(self, writes: bool, steps: Callable[..., Steps[T]], *arguments: Any) -> T:
+        try:
+            return await self._run_once(writes, steps(*arguments))
         except Exception as error:
             if not is_lost(error):
                 raise
-        self._pool.check()
-        return self._once(writes, steps, *given)
+        await _result(self._pool.check())
+        return await self._run_once(writes, steps(*arguments))
 
-    async def _awaited(self, writes: bool, steps: Callable[..., Steps[T]], *given: Any) -> T:
-        try:
-            return await self._awaited_once(writes, steps, *given)
-        except Exception as error:
-            if not is_lost(error):
-                raise
-        await self._pool.check()
-        return await self._awaited_once(writes, steps, *given)
-
-    def _once(self, writes: bool, steps: Callable[..., Steps[T]], *given: Any) -> T:
-        from pgvector.psycopg import register_vector
-
-        with self._pool.connection() as connection:
-            before, connection.autocommit = connection.autocommit, True
-            try:
-                if connection not in self._readied:
-                    _check_encoding(connection)
-                    if place := connection.execute(PLACE_OF_VECTORS).fetchone():
-                        with connection.transaction():
-                            connection.execute(_FIND_VECTORS, place)
-                            register_vector(connection)
-                        self._ready(connection, *place)
-                with connection.transaction() if writes else nullcontext():
-                    return self._carried_out(connection, steps(*given))
-            finally:
-                if not connection.closed:
-                    connection.autocommit = before
-
-    def _ready(self, connection: Any, place: str) -> None:
-        self.vectors = f"{place}."
-        self._readied.add(connection)
-
-    def _carried_out(self, connection: Any, steps: Steps[T]) -> T:
-        answer: Any = None  # a generator starts with None
-        while True:
-            try:
-                ask = steps.send(answer)
-            except StopIteration as end:
-                return end.value  # type: ignore[no-any-return]
-            if isinstance(ask, list):
-                with connection.pipeline():
-                    cursors = [connection.execute(each.statement, each.values) for each in ask]
-                    answer = cursors[-1].fetchall()
-                continue
-            cursor = connection.cursor()
-            (cursor.executemany if ask.many else cursor.execute)(ask.statement, ask.values)
-            answer = cursor.fetchall() if cursor.description else []
-
-    async def _awaited_once(self, writes: bool, steps: Callable[..., Steps[T]], *given: Any) -> T:
-        from pgvector.psycopg import register_vector_async
-
-        async with self._pool.connection() as connection:
+    async def _run_once(self, writes: bool, steps: Steps[T]) -> T:
+        async with _entered(self._pool.connection()) as connection:
             before = connection.autocommit
-            await connection.set_autocommit(True)
+            await _result(connection.set_autocommit(True))
             try:
-                if connection not in self._readied:
-                    _check_encoding(connection)
-                    if place := await (await connection.execute(PLACE_OF_VECTORS)).fetchone():
-                        async with connection.transaction():
-                            await connection.execute(_FIND_VECTORS, place)
-                            await register_vector_async(connection)
-                        self._ready(connection, *place)
-                async with connection.transaction() if writes else nullcontext():
-                    return await self._awaited_outcome(connection, steps(*given))
+                if connection not in self._ready:
+                    await self._prepare(connection)
+                async with _entered(connection.transaction() if writes else nullcontext()):
+                    return await _answer(connection, steps)
             finally:
                 if not connection.closed:
-                    await connection.set_autocommit(before)
+                    await _result(connection.set_autocommit(before))
 
-    async def _awaited_outcome(self, connection: Any, steps: Steps[T]) -> T:
-        answer: Any = None  # a generator starts with None
-        while True:
-            try:
-                ask = steps.send(answer)
-            except StopIteration as end:
-                return end.value  # type: ignore[no-any-return]
-            if isinstance(ask, list):
-                async with connection.pipeline():
-                    cursors = [await connection.execute(each.statement, each.values) for each in ask]
-                    answer = await cursors[-1].fetchall()
-                continue
-            cursor = connection.cursor()
-            await (cursor.executemany if ask.many else cursor.execute)(ask.statement, ask.values)
-            answer = await cursor.fetchall() if cursor.description else []
+    async def _prepare(self, connection: Any) -> None:
+        """Check the encoding, and let the connection read and write vectors."""
+        from pgvector.psycopg import register_vector, register_vector_async
+
+        for what, remedy in _REMEDIES.items():
+            if (encoding := connection.info.parameter_status(what)) not in ("UTF8", None):
+                raise InvalidArgument(f"a database must have the {what} UTF8, got {encoding!r}: {remedy}")
+        if place := await _result((await _result(connection.execute(PLACE_OF_VECTORS))).fetchone()):
+            async with _entered(connection.transaction()):
+                await _result(connection.execute(_FIND_VECTORS, place))
+                await _result((register_vector_async if self.native else register_vector)(connection))
+            self.vectors = f"{place[0]}."
+            self._ready.add(connection)
+
+
+async def _answer(connection: Any, steps: Steps[T]) -> T:
+    """Run the statements of steps, and return what the steps return."""
+    rows: Any = None  # a generator starts with None
+    while True:
+        try:
+            ask = steps.send(rows)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
+        if isinstance(ask, list):
+            async with _entered(connection.pipeline()):
+                cursors = [await _result(connection.execute(each.statement, each.values)) for each in ask]
+                rows = await _result(cursors[-1].fetchall())
+            continue
+        cursor = connection.cursor()
+        await _result((cursor.executemany if ask.many else cursor.execute)(ask.statement, ask.values))
+        rows = await _result(cursor.fetchall()) if cursor.description else []
+
+
+async def _result(answer: Any) -> Any:
+    """Return what a method of psycopg returns, of a blocking or an asynchronous object."""
+    return await answer if isawaitable(answer) else answer
+
+
+@asynccontextmanager
+async def _entered(context: Any) -> AsyncIterator[Any]:
+    """Enter a context of psycopg, of a blocking or an asynchronous object."""
+    if hasattr(context, "__aenter__"):
+        async with context as value:
+            yield value
+    else:
+        with context as value:
+            yield value
 
 
 def statement(text: str, *names: Any, vectors: str = "") -> Any:
@@ -158,12 +142,6 @@ def statement(text: str, *names: Any, vectors: str = "") -> Any:
 
     quoted = [each.as_string(None).replace("%", "%%") for each in names]
     return SQL(text.format(*quoted, v=vectors.replace("%", "%%")))
-
-
-def _check_encoding(connection: Any) -> None:
-    for what, remedy in _REMEDIES.items():
-        if (encoding := connection.info.parameter_status(what)) not in ("UTF8", None):
-            raise InvalidArgument(f"a database must have the {what} UTF8, got {encoding!r}: {remedy}")
 
 
 _REMEDIES = {

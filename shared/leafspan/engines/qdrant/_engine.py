@@ -7,24 +7,25 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from inspect import iscoroutinefunction
-from typing import Any
+from typing import Any, TypeVar
 from uuid import NAMESPACE_URL, uuid4, uuid5
 from weakref import WeakKeyDictionary
 
 from leafspan.engines._caller import LEAST_SECONDS, Caller, failure, in_one_line, late_answer
 from leafspan.engines._port import MOST_RESULTS, Field, Near, Notes, Record, mark, marks_of
-from leafspan.engines._tables import STEP, PlainEngine, PlainTable, checked, checked_rows, in_batches
+from leafspan.engines._tables import STEP, FlowEngine, FlowTable, checked, checked_rows
 from leafspan.flows import Call, Flow
 
+T = TypeVar("T")
+
 _REGISTRY = "leafspan_tables"
-_TABLES = 1_000
 _MUTEXES: WeakKeyDictionary[Any, threading.Lock] = WeakKeyDictionary()  # Qdrant in this process is not thread-safe
 
 
-class QdrantEngine(PlainEngine):
+class QdrantEngine(FlowEngine):
     """A Qdrant that has tables of indexes: see ``FlowEngine``."""
 
     batch = 1_000
@@ -46,28 +47,20 @@ class QdrantEngine(PlainEngine):
         """See FlowEngine."""
         if not (yield from self.exists(_REGISTRY)):
             return {}
-        found: dict[str, Notes] = {}
-        start: Any = None
-        while True:
-            page = {"collection_name": _REGISTRY, "limit": _TABLES, "offset": start}
-            notes, start = yield self.call("list the tables", "scroll", read=_notes_by_name, **page)
-            found.update(notes)
-            if start is None:
-                return found
+        return (yield from self.scroll("list the tables", _REGISTRY, _notes_by_name))
 
     def table(self, name: str) -> Flow[QdrantTable | None]:
         """See FlowEngine."""
         if not (yield from self.exists(_REGISTRY)):
             return None
         where: dict[str, Any] = {"collection_name": _REGISTRY, "ids": [point_id(name)]}
-        row = yield self.call(f"open {name!r}", "retrieve", read=_first_row, **where)
-        return None if row is None else QdrantTable(self, row[0], name, row[1], searched=row[2])
+        return (yield self.call(f"open {name!r}", "retrieve", read=self._table, **where))  # type: ignore[no-any-return]
 
     def create(self, name: str, notes: Notes, *, searched: bool) -> Flow[QdrantTable]:
         """See FlowEngine."""
         from qdrant_client import models
 
-        yield from self.made(_REGISTRY, None)
+        yield from self.make(_REGISTRY, None)
         row = {"id": uuid4().hex, "name": name, "notes": json.dumps(dict(notes), ensure_ascii=False), "searched": searched}
         # The first process makes the table, and all others use it.
         yield self.call(
@@ -92,7 +85,7 @@ class QdrantEngine(PlainEngine):
         """Whether a collection exists."""
         return bool((yield self.call(f"look for {collection!r}", "collection_exists", collection_name=collection)))
 
-    def made(self, collection: str, numbers: int | None) -> Flow[None]:
+    def make(self, collection: str, numbers: int | None) -> Flow[None]:
         """Make a missing collection, with vectors of ``numbers`` numbers, or without vectors."""
         from qdrant_client import models
 
@@ -109,6 +102,19 @@ class QdrantEngine(PlainEngine):
             index: dict[str, Any] = {"field_name": "marks", "field_schema": models.PayloadSchemaType.KEYWORD}
             yield self.call(what, "create_payload_index", finish=True, collection_name=collection, **index)
 
+    def scroll(
+        self, doing: str, collection: str, read: Callable[[Sequence[Any]], dict[str, T]], **options: Any
+    ) -> Flow[dict[str, T]]:
+        """Return what ``read`` makes of all points of a collection, page by page."""
+        values: dict[str, T] = {}
+        start: Any = None
+        while True:
+            page = {"collection_name": collection, "limit": _PAGE, "offset": start, **options}
+            some, start = yield self.call(doing, "scroll", read=lambda answer: (read(answer[0]), answer[1]), **page)
+            values.update(some)
+            if start is None:
+                return values
+
     def call(
         self, doing: str, method: str, *, finish: bool = False, read: Callable[[Any], Any] | None = None, **options: Any
     ) -> Call:
@@ -118,22 +124,20 @@ class QdrantEngine(PlainEngine):
             return self.caller.call(doing, self._alone, (function,), options, finish=finish, read=read)
         return self.caller.call(doing, function, (), options, finish=finish, read=read)
 
+    def _table(self, points: Sequence[Any]) -> QdrantTable | None:
+        """Return the table that a point of the registry describes, or None without a point."""
+        for row in (each.payload for each in points):
+            notes, searched = dict(json.loads(row["notes"])), bool(row["searched"])
+            return QdrantTable(self, str(row["id"]), str(row["name"]), notes, searched=searched)
+        return None
+
     def _alone(self, function: Callable[..., Any], /, **options: Any) -> Any:
         with self._mutex:
             return function(**options)
 
 
-def _notes_by_name(answer: Any) -> tuple[dict[str, Notes], Any]:
-    points, start = answer
-    return {str(each.payload["name"]): dict(json.loads(each.payload["notes"])) for each in points}, start
-
-
-def _first_row(points: Any) -> tuple[str, Notes, bool] | None:
-    """Return the id, the notes and the searchability of a table, or None without a point."""
-    if not points:
-        return None
-    row = points[0].payload
-    return str(row["id"]), dict(json.loads(row["notes"])), bool(row["searched"])
+def _notes_by_name(points: Sequence[Any]) -> dict[str, Notes]:
+    return {str(each.payload["name"]): dict(json.loads(each.payload["notes"])) for each in points}
 
 
 def _translated(error: BaseException, doing: str, place: str, *, server: bool, writing: bool) -> BaseException | None:
@@ -146,7 +150,6 @@ def _translated(error: BaseException, doing: str, place: str, *, server: bool, w
 
 
 _PAGE = 1_000  # records of a page
-_CHARACTERS = 8_000_000  # of one write; a server takes 32 MB
 _LEAST_LOOKED_AT = 200  # candidates of a search in the graph
 
 
@@ -155,7 +158,7 @@ def point_id(id_: str) -> str:
     return str(uuid5(NAMESPACE_URL, f"leafspan:{id_}"))
 
 
-class QdrantTable(PlainTable):
+class QdrantTable(FlowTable):
     """A Qdrant collection: see ``FlowTable``. A record is a point, whose payload has its id, text and metadata.
 
     The payload stores metadata as JSON, to keep types. It also stores strings in metadata as marks, by which they are
@@ -163,72 +166,20 @@ class QdrantTable(PlainTable):
     """
 
     step = STEP
+    most_characters = 8_000_000  # a server takes 32 MB
     searches_among = True
 
     def __init__(self, engine: QdrantEngine, id_: str, name: str, notes: Notes, *, searched: bool) -> None:
-        self.id = id_
-        self.name = name
-        self.notes = notes
+        self.id, self.name, self.notes = id_, name, notes
+        self.batch = engine.batch
         self._engine = engine
         self._searched = searched
         self._collection = f"leafspan_{id_}"
         self._is_made = False
 
-    def get(self, ids: Collection[str], fields: Collection[Field]) -> Flow[dict[str, Record]]:
-        """See FlowTable."""
-        found: dict[str, Record] = {}
-        if ids and (yield from self._is_there()):
-            for some in in_batches(list(dict.fromkeys(ids)), _PAGE):
-                how = {"ids": list(map(point_id, some)), **self._wanted(fields)}
-                read = partial(_by_id, ids=some, fields=fields)
-                found.update((yield from self._call("get", "retrieve", read=read, **how)))
-        return found
-
     def scan(self, fields: Collection[Field]) -> Flow[dict[str, Record]]:
         """See FlowTable."""
-        return (yield from self._scroll(fields))
-
-    def find(self, key: str, values: Collection[str]) -> Flow[set[str]]:
-        """See FlowTable."""
-        from qdrant_client import models
-
-        found: set[str] = set()
-        for some in in_batches([mark(key, each) for each in values], _PAGE):
-            condition = models.FieldCondition(key="marks", match=models.MatchAny(any=list(some)))
-            found.update((yield from self._scroll((), models.Filter(must=[condition]))))
-        return found
-
-    def put(self, records: Sequence[Record], *, new: bool = False) -> Flow[None]:
-        """See FlowTable."""
-        from qdrant_client import models
-
-        if not records:
-            return
-        yield from self._ready(records)
-        for some in _portions(records, self._engine.batch):
-            points = [
-                models.PointStruct(id=point_id(each.id), vector=_vector(each), payload=_payload(each)) for each in some
-            ]
-            yield from self._call("put", "upsert", finish=True, points=points, wait=True)
-
-    def put_vectors(self, vectors: Mapping[str, Any]) -> Flow[None]:
-        """See FlowTable."""
-        from qdrant_client import models
-
-        for some in in_batches(list(vectors), self._engine.batch):
-            points = [
-                models.PointVectors(id=point_id(id_), vector=_vector(Record(id_, vector=vectors[id_]))) for id_ in some
-            ]
-            yield from self._call("put", "update_vectors", finish=True, points=points, wait=True)
-
-    def delete(self, ids: Sequence[str]) -> Flow[None]:
-        """See FlowTable."""
-        from qdrant_client import models
-
-        if ids and (yield from self._is_there()):
-            for some in in_batches(ids, self._engine.batch):
-                chosen = models.PointIdsList(points=list(map(point_id, some)))
-                yield from self._call("delete", "delete", finish=True, points_selector=chosen, wait=True)
+        return self._scroll(fields)
 
     def nearest(
         self, vectors: Any, count: int, fields: Collection[Field] = (), *, among: Collection[str] | None = None
@@ -237,75 +188,81 @@ class QdrantTable(PlainTable):
         import numpy as np
         from qdrant_client import models
 
-        if not (yield from self._is_there()):
+        if not (yield from self._exists()):
             return [[] for _ in vectors]
         count = min(count, MOST_RESULTS)
-        chosen = among and models.Filter(must=[models.HasIdCondition(has_id=list(map(point_id, among)))])
-        how: dict[str, Any] = {"limit": count, "filter": chosen or None, **self._wanted(fields, "vector")}
+        where = among and models.Filter(must=[models.HasIdCondition(has_id=list(map(point_id, among)))])
+        options: dict[str, Any] = {"limit": count, "filter": where or None, **self._options(fields, "vector")}
         if not self._engine.in_process:
-            how["params"] = models.SearchParams(hnsw_ef=max(_LEAST_LOOKED_AT, 2 * count), exact=among is not None)
-        requests = [
-            models.QueryRequest(query=vector, using="vector", **how) for vector in np.asarray(vectors, np.float32).tolist()
-        ]
+            options["params"] = models.SearchParams(hnsw_ef=max(_LEAST_LOOKED_AT, 2 * count), exact=among is not None)
+        matrix = np.asarray(vectors, np.float32).tolist()
+        requests = [models.QueryRequest(query=vector, using="vector", **options) for vector in matrix]
         read = partial(_rows, vectors=vectors, fields=fields)
         return (yield from self._call("search", "query_batch_points", read=read, requests=requests))  # type: ignore[no-any-return]
 
     def annotate(self, notes: Notes) -> Flow[None]:
         """See FlowTable."""
-        yield from self._engine.annotate(self.name, notes)
+        return self._engine.annotate(self.name, notes)
+
+    def _get(self, ids: Sequence[str], fields: Collection[Field]) -> Flow[dict[str, Record]]:
+        if not (yield from self._exists()):
+            return {}
+        read = partial(_by_id, ids=ids, fields=fields)
+        points = list(map(point_id, ids))
+        return (yield from self._call("get", "retrieve", read=read, ids=points, **self._options(fields)))  # type: ignore[no-any-return]
+
+    def _find(self, key: str, values: Sequence[str]) -> Flow[Collection[str]]:
+        from qdrant_client import models
+
+        condition = models.FieldCondition(key="marks", match=models.MatchAny(any=[mark(key, each) for each in values]))
+        return (yield from self._scroll((), models.Filter(must=[condition])))
+
+    def _put(self, records: Sequence[Record], new: bool) -> Flow[None]:
+        from qdrant_client import models
+
+        yield from self._make(records)
+        points = [
+            models.PointStruct(id=point_id(each.id), vector=_vector(each), payload=_payload(each)) for each in records
+        ]
+        yield from self._call("put", "upsert", finish=True, points=points, wait=True)
+
+    def _delete(self, ids: Sequence[str]) -> Flow[None]:
+        from qdrant_client import models
+
+        if (yield from self._exists()):
+            points = models.PointIdsList(points=list(map(point_id, ids)))
+            yield from self._call("delete", "delete", finish=True, points_selector=points, wait=True)
 
     def _scroll(self, fields: Collection[Field], where: Any = None) -> Flow[dict[str, Record]]:
-        found: dict[str, Record] = {}
-        if not (yield from self._is_there()):
-            return found
-        start: Any = None
-        while True:
-            how = {"scroll_filter": where, "limit": _PAGE, "offset": start, **self._wanted(fields)}
-            some, start = yield from self._call("read", "scroll", read=partial(_page, fields=fields), **how)
-            found.update(some)
-            if start is None:
-                return found
+        if not (yield from self._exists()):
+            return {}
+        doing, read = f"read records of {self.name!r}", partial(_by_id, ids=None, fields=fields)
+        options = {"scroll_filter": where, **self._options(fields)}
+        return (yield from self._engine.scroll(doing, self._collection, read, **options))
 
-    def _wanted(self, fields: Collection[Field], vectors: str = "vectors") -> dict[str, Any]:
+    def _options(self, fields: Collection[Field], vectors: str = "vectors") -> dict[str, Any]:
         """Return the options that select which parts of a point are read."""
         return {
             "with_payload": ["id", *(each for each in fields if each != "vector")],
             f"with_{vectors}": self._searched and "vector" in fields,
         }
 
-    def _is_there(self) -> Flow[bool]:
+    def _exists(self) -> Flow[bool]:
         """Whether the collection exists."""
         if not self._is_made:
             self._is_made = yield from self._engine.exists(self._collection)
         return self._is_made
 
-    def _ready(self, records: Sequence[Record]) -> Flow[None]:
+    def _make(self, records: Sequence[Record]) -> Flow[None]:
         """Make the collection if it is missing. The first vectors fix the length of all."""
         if not self._is_made:
             sizes = [len(each.vector) for each in records if each.vector is not None] if self._searched else []
-            yield from self._engine.made(self._collection, sizes[0] if sizes else None)
+            yield from self._engine.make(self._collection, sizes[0] if sizes else None)
             self._is_made = True
 
     def _call(self, doing: str, method: str, *, finish: bool = False, **options: Any) -> Flow[Any]:
-        return (
-            yield self._engine.call(
-                f"{doing} records of {self.name!r}", method, finish=finish, collection_name=self._collection, **options
-            )
-        )
-
-
-def _portions(records: Sequence[Record], most: int) -> Iterator[list[Record]]:
-    """Return the records in portions that fit into one request."""
-    portion: list[Record] = []
-    characters = 0
-    for each in records:
-        size = len(each.text or "") + sum(len(key) + len(str(value)) for key, value in (each.metadata or {}).items())
-        if portion and (len(portion) == most or characters + size > _CHARACTERS):
-            yield portion
-            portion, characters = [], 0
-        portion.append(each)
-        characters += size
-    yield portion
+        doing, options = f"{doing} records of {self.name!r}", {"collection_name": self._collection, **options}
+        return (yield self._engine.call(doing, method, finish=finish, **options))
 
 
 def _payload(record: Record) -> dict[str, Any]:
@@ -328,15 +285,9 @@ def _by_id(points: Sequence[Any], ids: Collection[str] | None, fields: Collectio
     return checked((_record(each, fields) for each in points), ids)
 
 
-def _page(answer: Any, fields: Collection[Field]) -> tuple[dict[str, Record], Any]:
-    points, start = answer
-    return _by_id(points, None, fields), start
-
-
 def _rows(answers: Sequence[Any], vectors: Any, fields: Collection[Field]) -> list[list[Near]]:
-    return checked_rows(
-        [[Near(_record(each, fields), each.score) for each in answer.points] for answer in answers], vectors
-    )
+    rows = [[Near(_record(each, fields), each.score) for each in answer.points] for answer in answers]
+    return checked_rows(rows, vectors)
 
 
 def _record(point: Any, fields: Collection[Field]) -> Record:
