@@ -166,8 +166,8 @@ def test_large_tables_are_searched_by_a_graph(
 
     with connect().pool.connection() as connection:
         connection.execute("ANALYZE")
-    assert "Index Scan" in run(one(engine.call("plan", plan)))
-    assert run(one(engine.call("plan", how, 600))) == []
+    assert "Index Scan" in run(one(engine.sessions.call("plan", plan)))
+    assert run(one(engine.sessions.call("plan", how, 600))) == []
     assert [[near.record.id for near in row] for row in run(table.nearest(vectors[:3], 1))] == [["0"], ["1"], ["2"]]
 
 
@@ -508,7 +508,7 @@ def test_tables_of_another_version_are_refused(connect: Callable[[], Postgres], 
     with Index.open(client=client, cache_dir=tmp_path) as index:
         index.add(DOCUMENTS[0])
     with client.pool.connection() as connection:
-        name = to_engine(client, 1.0).quoted("leafspan_tables").as_string(None)
+        name = to_engine(client, 1.0).sessions.quoted("leafspan_tables").as_string(None)
         connection.execute(f"COMMENT ON TABLE {name} IS 'leafspan tables, version 9'")
     with pytest.raises(IndexMismatch, match=r"are 'leafspan tables, version 9', and this version of leafspan reads"):
         Index.open(client=client, cache_dir=tmp_path)

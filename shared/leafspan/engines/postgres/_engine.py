@@ -7,9 +7,8 @@ searches vectors exactly in small tables, and through a graph (HNSW) in larger o
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import uuid4
 
 from leafspan.checks import check_text, check_whole
@@ -18,14 +17,18 @@ from leafspan.engines._port import Notes
 from leafspan.engines._tables import FlowEngine
 from leafspan.engines.postgres._database import Postgres, check_installed, translated
 from leafspan.engines.postgres._sessions import PLACE_OF_VECTORS, Ask, Locks, Sessions, Steps, statement
-from leafspan.engines.postgres._table import LOCK_TABLES, PostgresTable, loaded, loaded_metadata, stored, stored_metadata
+from leafspan.engines.postgres._table import (
+    LOCK_TABLES,
+    REGISTRY,
+    PostgresTable,
+    loaded,
+    loaded_metadata,
+    stored,
+    stored_metadata,
+)
 from leafspan.errors import IndexMismatch
-from leafspan.flows import Call, Flow
+from leafspan.flows import Flow
 
-if TYPE_CHECKING:
-    from psycopg.sql import Composed
-
-_REGISTRY = "leafspan_tables"
 _VERSION = "leafspan tables, version 1"  # a comment on the registry
 
 
@@ -41,22 +44,22 @@ class PostgresEngine(FlowEngine):
         check_installed()
         self.thing = database
         self.described = f"in {database.place}"
-        self.sessions = Sessions(database.pool)
-        self.caller = Caller(database.place, self.sessions.native, max(timeout, LEAST_SECONDS), translate=translated)
+        self.sessions = Sessions(database, timeout)
+        self.caller = self.sessions.caller
         self._locks = Locks(database.pool)
 
     def tables(self) -> Flow[Mapping[str, Notes]]:
         """See FlowEngine."""
-        return (yield self.call("list the tables", self._tables))  # type: ignore[no-any-return]
+        return (yield self.sessions.call("list the tables", self._tables))  # type: ignore[no-any-return]
 
     def table(self, name: str) -> Flow[PostgresTable | None]:
         """See FlowEngine."""
-        return (yield self.call(f"open the table {name!r}", self._table, name))  # type: ignore[no-any-return]
+        return (yield self.sessions.call(f"open the table {name!r}", self._table, name))  # type: ignore[no-any-return]
 
     def create(self, name: str, notes: Notes, *, searched: bool) -> Flow[PostgresTable]:
         """See FlowEngine."""
-        make = partial(self._make, searched=searched)
-        return (yield self.call(f"make the table {name!r}", make, name, notes, finish=True))  # type: ignore[no-any-return]
+        call = self.sessions.call(f"make the table {name!r}", self._make, name, notes, searched, finish=True)
+        return (yield call)  # type: ignore[no-any-return]
 
     def lock(self, id_: str, documents: Sequence[str] | None, timeout: float, what: str) -> Flow[Callable[[], None]]:
         """See FlowEngine."""
@@ -70,20 +73,6 @@ class PostgresEngine(FlowEngine):
         if self.thing.closes:
             self.thing.pool.close()
 
-    def call(self, doing: str, steps: Callable[..., Steps[Any]], *arguments: Any, finish: bool = False) -> Call:
-        """Return the call that runs statements on a connection. With ``finish``, they are one transaction."""
-        return self.caller.call(doing, self.sessions.function(writes=finish), (steps, *arguments), finish=finish)
-
-    def quoted(self, *names: str) -> Composed:
-        """Return the quoted name of something in the schema, or the schema's own name."""
-        from psycopg.sql import SQL, Identifier
-
-        return SQL("{}").format(Identifier(self.thing.schema, *names))
-
-    def annotate(self, id_: str, notes: Notes) -> Steps[None]:
-        """Replace the notes of a table."""
-        yield self._ask("UPDATE {} SET notes = %s WHERE id = %s", stored_metadata(notes), id_)
-
     def _tables(self) -> Steps[dict[str, Notes]]:
         if not (yield from self._has_registry()):
             return {}
@@ -95,10 +84,10 @@ class PostgresEngine(FlowEngine):
             return None
         rows = yield self._ask("SELECT id, notes, searched FROM {} WHERE name = %s AND notes IS NOT NULL", stored(name))
         for id_, notes, searched in rows:
-            return PostgresTable(self, id_, name, dict(loaded_metadata(notes)), searched=searched)
+            return PostgresTable(self.sessions, id_, name, dict(loaded_metadata(notes)), searched=searched)
         return None
 
-    def _make(self, name: str, notes: Notes, *, searched: bool) -> Steps[PostgresTable]:
+    def _make(self, name: str, notes: Notes, searched: bool) -> Steps[PostgresTable]:
         if (table := (yield from self._table(name))) is not None:
             return table
         yield LOCK_TABLES
@@ -110,21 +99,21 @@ class PostgresEngine(FlowEngine):
         content = stored_metadata(notes)
         rows = yield self._ask("UPDATE {} SET notes = %s WHERE name = %s RETURNING id, searched", content, stored(name))
         if rows:
-            return PostgresTable(self, rows[0][0], name, dict(notes), searched=rows[0][1])
-        table = PostgresTable(self, uuid4().hex, name, dict(notes), searched=searched)
+            return PostgresTable(self.sessions, rows[0][0], name, dict(notes), searched=rows[0][1])
+        table = PostgresTable(self.sessions, uuid4().hex, name, dict(notes), searched=searched)
         yield from table.make()
-        yield self.register(table, content, searched=searched)
+        yield self.register(table, content)
         return table
 
-    def register(self, table: PostgresTable, notes: str | None, *, searched: bool) -> Ask:
+    def register(self, table: PostgresTable, notes: str | None) -> Ask:
         """Return the statement that writes a table into the registry."""
         insert = "INSERT INTO {} (id, name, notes, searched) VALUES (%s, %s, %s, %s)"
-        return self._ask(insert, table.id, stored(table.name), notes, searched)
+        return self._ask(insert, table.id, stored(table.name), notes, table.searched)
 
     def _has_registry(self) -> Steps[bool]:
         """Whether this version has made tables."""
         question = "SELECT obj_description(to_regclass(%s), 'pg_class'), to_regclass(%s) IS NOT NULL"
-        name = self.quoted(_REGISTRY).as_string(None)
+        name = self.sessions.quoted(REGISTRY).as_string(None)
         [(version, is_there)] = yield Ask(question, [name, name])
         if is_there and version != _VERSION:
             raise IndexMismatch(
@@ -138,8 +127,8 @@ class PostgresEngine(FlowEngine):
             yield Ask("CREATE EXTENSION IF NOT EXISTS vector")
             [(place,)] = yield Ask(PLACE_OF_VECTORS)
             self.sessions.vectors = f"{place}."
-        if (yield Ask("SELECT to_regnamespace(%s)", [self.quoted().as_string(None)])) == [(None,)]:
-            yield Ask(statement("CREATE SCHEMA IF NOT EXISTS {}", self.quoted()))
+        if (yield Ask("SELECT to_regnamespace(%s)", [self.sessions.quoted().as_string(None)])) == [(None,)]:
+            yield Ask(statement("CREATE SCHEMA IF NOT EXISTS {}", self.sessions.quoted()))
         yield from self.registry()
 
     def registry(self) -> Steps[None]:
@@ -152,7 +141,7 @@ class PostgresEngine(FlowEngine):
 
     def _ask(self, text: str, *values: Any) -> Ask:
         """Return a statement about the registry. The registry's name replaces the braces."""
-        return Ask(statement(text, self.quoted(_REGISTRY)), values)
+        return Ask(statement(text, self.sessions.quoted(REGISTRY)), values)
 
 
 _PARTS = {"leaves": True, "manifest": False, "texts": False, "segments": False}  # whether each part has vectors
@@ -191,16 +180,16 @@ def script(name: str = "kb", *, numbers: int, role: str, schema: str = "public")
     statements: list[Ask | list[Ask]] = [
         Ask("CREATE EXTENSION IF NOT EXISTS vector"),
         Ask(statement("DO {}", Literal(_WITH_VECTORS.replace("{role}", Literal(role).as_string(None))))),
-        Ask(statement("CREATE SCHEMA IF NOT EXISTS {}", engine.quoted())),
-        Ask(statement("GRANT USAGE ON SCHEMA {} TO {}", engine.quoted(), user)),
+        Ask(statement("CREATE SCHEMA IF NOT EXISTS {}", engine.sessions.quoted())),
+        Ask(statement("GRANT USAGE ON SCHEMA {} TO {}", engine.sessions.quoted(), user)),
         *engine.registry(),
-        Ask(statement("GRANT SELECT, UPDATE (notes) ON {} TO {}", engine.quoted(_REGISTRY), user)),
+        Ask(statement("GRANT SELECT, UPDATE (notes) ON {} TO {}", engine.sessions.quoted(REGISTRY), user)),
     ]
     for index in (name, f"{name}.tree"):
         for part, searched in _PARTS.items():
-            table = PostgresTable(engine, uuid4().hex, f"{index}.{part}", {}, searched=searched)
+            table = PostgresTable(engine.sessions, uuid4().hex, f"{index}.{part}", {}, searched=searched)
             statements += table.make(numbers if searched else None)
-            statements.append(engine.register(table, None, searched=searched))
+            statements.append(engine.register(table, None))
             statements.append(Ask(statement("GRANT SELECT, INSERT, UPDATE, DELETE ON {} TO {}", table.relation, user)))
     return "".join(f"{_written(each)};\n" for each in statements)
 

@@ -9,11 +9,16 @@ from concurrent.futures import Future
 from contextlib import asynccontextmanager, nullcontext
 from functools import partial
 from inspect import isawaitable, iscoroutinefunction
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 from weakref import WeakSet
 
+from leafspan.engines._caller import LEAST_SECONDS, Caller
+from leafspan.engines.postgres._database import Postgres, translated
 from leafspan.errors import InvalidArgument, WriterBusy
-from leafspan.flows import in_thread
+from leafspan.flows import Call, in_thread
+
+if TYPE_CHECKING:
+    from psycopg.sql import Composed
 
 T = TypeVar("T")
 
@@ -42,18 +47,23 @@ class Sessions:
     If a connection is lost, the steps run once more on another one: all operations of an engine can be repeated.
     """
 
-    def __init__(self, pool: Any) -> None:
+    def __init__(self, database: Postgres, timeout: float) -> None:
+        native, seconds = iscoroutinefunction(database.pool.getconn), max(timeout, LEAST_SECONDS)
+        self.caller = Caller(database.place, native, seconds, translate=translated)
         self.vectors = ""  # the prefix of pgvector's names, such as "public."; empty while the database has no pgvector
-        self.native = iscoroutinefunction(pool.getconn)
-        self._pool = pool
+        self._database = database
         self._ready: WeakSet[Any] = WeakSet()  # connections that can read and write vectors
 
-    def function(self, *, writes: bool) -> Callable[..., Any]:
-        """Return the function that runs steps with its arguments. It is a coroutine function if the pool is asynchronous.
+    def call(self, doing: str, steps: Callable[..., Steps[Any]], *arguments: Any, finish: bool = False) -> Call:
+        """Return the call that runs steps on a connection. With ``finish``, they are one transaction."""
+        run = partial(self._run if self.caller.native else self._run_blocking, finish)
+        return self.caller.call(doing, run, (steps, *arguments), finish=finish)
 
-        Steps that write are one transaction.
-        """
-        return partial(self._run if self.native else self._run_blocking, writes)
+    def quoted(self, *names: str) -> Composed:
+        """Return the quoted name of something in the schema, or the schema's own name."""
+        from psycopg.sql import SQL, Identifier
+
+        return SQL("{}").format(Identifier(self._database.schema, *names))
 
     def _run_blocking(self, writes: bool, steps: Callable[..., Steps[T]], *arguments: Any) -> T:
         try:
@@ -68,11 +78,11 @@ class Sessions:
         except Exception as error:
             if not is_lost(error):
                 raise
-        await _result(self._pool.check())
+        await _result(self._database.pool.check())
         return await self._run_once(writes, steps(*arguments))
 
     async def _run_once(self, writes: bool, steps: Steps[T]) -> T:
-        async with _entered(self._pool.connection()) as connection:
+        async with _entered(self._database.pool.connection()) as connection:
             before = connection.autocommit
             await _result(connection.set_autocommit(True))
             try:
@@ -94,7 +104,7 @@ class Sessions:
         if place := await _result((await _result(connection.execute(PLACE_OF_VECTORS))).fetchone()):
             async with _entered(connection.transaction()):
                 await _result(connection.execute(_FIND_VECTORS, place))
-                await _result((register_vector_async if self.native else register_vector)(connection))
+                await _result((register_vector_async if self.caller.native else register_vector)(connection))
             self.vectors = f"{place[0]}."
             self._ready.add(connection)
 

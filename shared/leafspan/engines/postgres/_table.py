@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from leafspan.engines._port import Field, Near, Notes, Record, mark, marks_of
 from leafspan.engines._tables import STEP, FlowTable, checked, checked_rows
-from leafspan.engines.postgres._sessions import Ask, Steps, statement
+from leafspan.engines.postgres._sessions import Ask, Sessions, Steps, statement
 from leafspan.flows import Flow
 
-if TYPE_CHECKING:
-    from leafspan.engines.postgres._engine import PostgresEngine
+REGISTRY = "leafspan_tables"
+"""The table with each table's name and notes."""
 
 LOCK_TABLES = Ask("SELECT pg_advisory_xact_lock(%s)", [0x6C656166])
 """Lets nobody else make or change tables until the transaction ends."""
@@ -31,23 +31,23 @@ _COLUMNS: Mapping[Field, str] = {"text": "content", "metadata": "metadata", "vec
 class PostgresTable(FlowTable):
     """A table of the database with a table's records: see ``FlowTable``."""
 
+    batch = 1_000
     step = STEP
     searches_among = True
 
-    def __init__(self, engine: PostgresEngine, id_: str, name: str, notes: Notes, *, searched: bool) -> None:
+    def __init__(self, sessions: Sessions, id_: str, name: str, notes: Notes, *, searched: bool) -> None:
         self.id, self.name, self.notes = id_, name, notes
-        self.batch = engine.batch
-        self._engine = engine
-        self._searched = searched
-        self.relation = engine.quoted(f"leafspan_{id_}")
+        self._sessions = sessions
+        self.searched = searched
+        self.relation = sessions.quoted(f"leafspan_{id_}")
         self._is_ready = not searched
         self._counted: tuple[float, float] | None = None  # number of records, and when they were counted
 
     def make(self, numbers: int | None = None) -> Steps[None]:
         """Make the table, and the index of its vectors of this length."""
-        of_kind = "vector {v}vector" if self._searched else "marks text[]"
+        of_kind = "vector {v}vector" if self.searched else "marks text[]"
         yield self._ask('CREATE TABLE {} (id text COLLATE "C" PRIMARY KEY, content text, metadata json, ' + of_kind + ")")
-        if not self._searched:
+        if not self.searched:
             yield self._ask("CREATE INDEX ON {} USING gin (marks)")
         elif numbers is not None:
             yield from self._index(numbers)
@@ -64,13 +64,13 @@ class PostgresTable(FlowTable):
 
     def annotate(self, notes: Notes) -> Flow[None]:
         """See FlowTable."""
-        return self._call("annotate", self._engine.annotate, self.id, notes, finish=True)
+        return self._call("annotate", self._annotate, notes, finish=True)
 
     def _get(self, ids: Sequence[str], fields: Collection[Field]) -> Flow[dict[str, Record]]:
         return self._call("get", self._read, fields, "WHERE id = ANY(%s)", [ids])
 
     def _find(self, key: str, values: Sequence[str]) -> Flow[Collection[str]]:
-        if self._searched:
+        if self.searched:
             options = "WHERE metadata ->> %s = ANY(%s)", [stored(key), [stored(each) for each in values]]
         else:
             options = "WHERE marks && %s", [[stored(mark(key, each)) for each in values]]
@@ -84,21 +84,21 @@ class PostgresTable(FlowTable):
         return self._call("delete", self._remove, ids, finish=True)
 
     def _call(self, doing: str, steps: Callable[..., Steps[Any]], *arguments: Any, finish: bool = False) -> Flow[Any]:
-        return (yield self._engine.call(f"{doing} records of {self.name!r}", steps, *arguments, finish=finish))
+        return (yield self._sessions.call(f"{doing} records of {self.name!r}", steps, *arguments, finish=finish))
 
     def _ask(self, text: str, values: Any = (), *, many: bool = False) -> Ask:
         """Return a statement about the table. The table's name replaces the braces, and pgvector's prefix ``{v}``."""
-        return Ask(statement(text, self.relation, vectors=self._engine.sessions.vectors), values, many)
+        return Ask(statement(text, self.relation, vectors=self._sessions.vectors), values, many)
 
     def _read(self, fields: Collection[Field], where: str = "", values: Sequence[Any] = ()) -> Steps[dict[str, Record]]:
-        names = [each for each in _COLUMNS if each in fields and (self._searched or each != "vector")]
+        names = [each for each in _COLUMNS if each in fields and (self.searched or each != "vector")]
         rows = yield self._ask(f"SELECT {_selected(names)} FROM {{}} {where}", values)
         return checked(_record(row, names) for row in rows)
 
     def _insert(self, records: Sequence[Record]) -> Steps[None]:
         if not self._is_ready and (vectors := [each.vector for each in records if each.vector is not None]):
             yield from self._prepare(len(vectors[0]))
-        kind = "vector" if self._searched else "marks"
+        kind = "vector" if self.searched else "marks"
         changes = ", ".join(f"{each} = EXCLUDED.{each}" for each in ("content", "metadata", kind))
         # Sorted by id, so that two writers of the same records do not wait for each other for ever.
         rows = [self._row(each) for each in sorted(records, key=lambda each: each.id)]
@@ -107,6 +107,10 @@ class PostgresTable(FlowTable):
 
     def _remove(self, ids: Sequence[str]) -> Steps[None]:
         yield self._ask("DELETE FROM {} WHERE id = ANY(%s)", [sorted(ids)])
+
+    def _annotate(self, notes: Notes) -> Steps[None]:
+        update = statement("UPDATE {} SET notes = %s WHERE id = %s", self._sessions.quoted(REGISTRY))
+        yield Ask(update, [stored_metadata(notes), self.id])
 
     def _nearest(
         self, vectors: Any, count: int, fields: Collection[Field], among: Collection[str] | None
@@ -136,7 +140,7 @@ class PostgresTable(FlowTable):
 
         text = None if record.text is None else stored(record.text)
         metadata = None if record.metadata is None else stored_metadata(record.metadata)
-        if not self._searched:
+        if not self.searched:
             return record.id, text, metadata, list(map(stored, marks_of(record.metadata or {})))
         return record.id, text, metadata, None if record.vector is None else np.asarray(record.vector, np.float32)
 
