@@ -26,7 +26,7 @@ ALLOWED = {
     ("shared/leafspan/errors.py", "AttributeError"),
     # caught where the id of the document is known, which a DamagedIndex names
     ("shared/leafspan/documents/_leaves.py", "ValueError"),
-    ("shared/leafspan/indexing/_document_check.py", "ValueError"),
+    ("shared/leafspan/indexing/_examining.py", "ValueError"),
     ("shared/leafspan/store/_damage.py", "ValueError"),
     ("shared/leafspan/store/_manifest.py", "ValueError"),
     ("shared/leafspan/trees/_records.py", "ValueError"),

@@ -593,7 +593,7 @@ class View:
         return indexing.list_leaves(self._store, document_id, self._scope)
 
     def _surroundings(self, passage: object, before: int | None, after: int | None, words: int | None) -> Flow[Passage]:
-        return indexing.surrounding_text(self._store, passage, indexing.Reach.of(before, after, words), self._scope)
+        return indexing.surrounding_text(self._store, passage, before, after, words, self._scope)
 
     def _list_summaries(self, document_id: str | None) -> Flow[list[Passage]]:
         return trees.list_summaries(self._store, self._sources.trees, document_id, self._scope)

@@ -286,9 +286,9 @@ MUTANTS = (
     Mutant(
         "the writer's lock is released early",
         "indexing._writing",
-        "            yield from writer.replace((yield Call(_with_vectors, (to_write, row_keys))), wrote, made)\n",
+        "            yield from writer.replace((yield Call(_with_vectors, (to_write, row_keys))), wrote, derived)\n",
         """            writer.stop()
-            yield from writer.replace((yield Call(_with_vectors, (to_write, row_keys))), wrote, made)
+            yield from writer.replace((yield Call(_with_vectors, (to_write, row_keys))), wrote, derived)
 """,
     ),
     # Behind a client: store/_engine_store.py and store/_change_log.py

@@ -155,7 +155,7 @@ class Piece:
 
 def place_of(metadata: Mapping[str, Any]) -> int | None:
     """Return a chunk's start character from its metadata, or None if unknown (LangChain's -1)."""
-    places = (_whole(metadata.get(key)) for key in _PLACES)
+    places = (_whole(metadata[key]) for key in _PLACES if key in metadata)
     return next((start for start in places if start is not None and start >= 0), None)
 
 

@@ -1,16 +1,34 @@
 """Taking documents in, deleting and listing them, and looking whether an index is whole."""
 
-from ._contents import DocumentInfo, Stats, count_all, get_document, index_stats, list_documents, list_leaves, summaries_of
+from ._contents import (
+    DocumentInfo,
+    Stats,
+    count_all,
+    get_document,
+    index_stats,
+    list_documents,
+    list_leaves,
+    summaries_of,
+    surrounding_text,
+)
 from ._copying import Copied, check_copy, copy_store, copy_texts
 from ._examining import Examination, Finding, examine
 from ._ingest import Added, AddOptions, IngestRules, ingest
 from ._known_files import FILE_KEY, moved_warning
-from ._preparing import check_splitter, split_document
-from ._surroundings import Reach, surrounding_text
 from ._sync import Synced, SyncOptions, sync
 from ._vector_repair import examine_database, examine_files, examine_vectors, rebuild_vectors
 from ._verifying import verify
-from ._writing import WriteTarget, delete_documents, delete_matching, finish, finish_interrupted, write_group
+from ._writing import (
+    Group,
+    WriteTarget,
+    check_splitter,
+    delete_documents,
+    delete_matching,
+    finish,
+    finish_interrupted,
+    split_document,
+    write_group,
+)
 
 __all__ = [
     "FILE_KEY",
@@ -20,8 +38,8 @@ __all__ = [
     "DocumentInfo",
     "Examination",
     "Finding",
+    "Group",
     "IngestRules",
-    "Reach",
     "Stats",
     "SyncOptions",
     "Synced",

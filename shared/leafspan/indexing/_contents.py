@@ -1,21 +1,26 @@
-"""The content of an index: documents, their texts and their leaves."""
+"""The content of an index: documents, their texts and leaves, and the text around a passage."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
-from leafspan.checks import STRUCTURE_KEY, is_unicode
+from leafspan.checks import STRUCTURE_KEY, check_whole, is_unicode, shown
 from leafspan.documents import IndexSettings, content_hash, copy_metadata
 from leafspan.embedding import CheckedEmbedder
 from leafspan.engines import StaleRead
+from leafspan.errors import DocumentNotFound, InvalidArgument
 from leafspan.flows import Call, Flow
 from leafspan.indexing._known_files import content_in_file
+from leafspan.spans import grown_within
 from leafspan.store import Reader, Row, Scope, Store, StoredLeaf, Totals, leaf_passage, outline_of, read_consistently
 from leafspan.text import first_words
 from leafspan.trees import Trees, count_trees
-from leafspan.values import Chunk, Document, Leaf, LeafId, Passage, short_id
+from leafspan.values import Chunk, Document, Leaf, LeafId, Passage, run_of_id, short_id
+
+_USUAL_REACH = 2  # leaves on each side of a passage
+_FIRST_REACH = 16  # leaves to read on each side at first, if only a number of words limits them
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +141,6 @@ def count_all(store: Store, scope: Scope | None = None) -> Flow[Totals]:
 
 def list_documents(store: Store, scope: Scope | None = None) -> Flow[list[DocumentInfo]]:
     """Return all documents, sorted by id."""
-    rows = yield from read_consistently(store, _all_rows, scope)
     return [
         DocumentInfo(
             row.document_id,
@@ -148,8 +152,7 @@ def list_documents(store: Store, scope: Scope | None = None) -> Flow[list[Docume
             row.hidden,
             row.language,
         )
-        for _, row in sorted(rows.items())
-        if row.version is not None
+        for row in (yield from read_consistently(store, _all_rows, scope))
     ]
 
 
@@ -161,7 +164,7 @@ def get_document(store: Store, document_id: str, scope: Scope | None = None) -> 
         row = yield from _current_row(reader, document_id)
         ids = row.leaf_ids
         if row.extra.get("chunks"):
-            stored = yield from _stored_leaves(reader, ids)
+            stored = yield from _leaves(reader, ids)
             texts = {id_: each.text for id_, each in stored.items()}
             chunks = chunks_of_leaves(row, [(stored[id_].leaf, stored[id_].metadata) for id_ in ids])
         else:
@@ -184,10 +187,8 @@ def list_leaves(store: Store, document_id: str | None, scope: Scope | None = Non
             reader = reader.raising()
             rows = [(yield from _current_row(reader, document_id))]
         else:
-            known = yield from _all_rows(reader)
-            rows = [row for _, row in sorted(known.items()) if row.version is not None]
-        ids = [id_ for row in rows for id_ in row.leaf_ids]
-        stored = yield from _stored_leaves(reader, ids)
+            rows = yield from _all_rows(reader)
+        stored = yield from _leaves(reader, [id_ for row in rows for id_ in row.leaf_ids])
         texts = {id_: leaf.text for id_, leaf in stored.items()}
         return [
             leaf_passage(leaf.span, texts, row, stored[id_].metadata, ancestors=leaf.ancestors)
@@ -199,27 +200,139 @@ def list_leaves(store: Store, document_id: str | None, scope: Scope | None = Non
     return read_consistently(store, read, scope)
 
 
-def _stored_leaves(reader: Reader, ids: Sequence[str]) -> Flow[dict[str, StoredLeaf]]:
+def surrounding_text(
+    store: Store,
+    passage: object,
+    before: int | None,
+    after: int | None,
+    words: int | None,
+    scope: Scope | None = None,
+) -> Flow[Passage]:
+    """Return a passage with the leaves around it, as one passage with score 0."""
+    usual = _USUAL_REACH if words is None else None  # None: no limit
+    before = usual if before is None else check_whole("before", before, 0)
+    after = usual if after is None else check_whole("after", after, 0)
+    most_words = None if words is None else check_whole("words", words, 1)
+    target = _target(passage)
+
+    def read(reader: Reader) -> Flow[Passage]:
+        reader = reader.raising()
+        row = yield from _row_around(reader, target)
+        first, last = (yield from _ordinals(reader, row, target)) if isinstance(target, _Citation) else target[1:]
+        if not first <= last < row.leaves:
+            raise InvalidArgument(f"document {row.document_id!r} has {row.leaves} leaves, got {first} to {last}")
+        lowest = 0 if before is None else max(0, first - before)
+        highest = row.leaves - 1 if after is None else min(row.leaves - 1, last + after)
+        ids = row.leaf_ids
+        leaves: dict[int, StoredLeaf] = {}
+        step = row.leaves if most_words is None else _FIRST_REACH
+        while True:
+            begin, end = max(lowest, first - step), min(highest, last + step)
+            stored = yield from _leaves(reader, [ids[each] for each in range(begin, end + 1) if each not in leaves])
+            leaves |= {each.leaf.ordinal: each for each in stored.values()}
+            sizes = {ordinal: each.leaf.words for ordinal, each in leaves.items()}
+            chosen = (begin, end) if most_words is None else grown_within(first, last, begin, end, sizes, most_words)
+            # Perhaps too few leaves were read: check that the text could not have grown beyond them.
+            if (chosen[0] > begin or begin == lowest) and (chosen[1] < end or end == highest):
+                break
+            step *= 2
+        span = replace(leaves[chosen[0]].leaf.span, last=chosen[1])
+        texts = {each.leaf.id: each.text for each in leaves.values()}
+        # The metadata of a single chunk do not hold for the text around it.
+        return leaf_passage(span, texts, row, leaves[first].metadata if span.size == 1 else row.metadata)
+
+    return read_consistently(store, read, scope)
+
+
+class _Citation(NamedTuple):
+    """The place of a host's document or node with an id of its own, from its metadata."""
+
+    document_id: str
+    start: int
+    end: int
+
+
+class _Run(NamedTuple):
+    """The leaves of a passage."""
+
+    of: LeafId
+    first: int
+    last: int
+
+
+def _target(passage: object) -> _Run | _Citation:
+    """Return the leaves of a passage, or its place."""
+    id_ = passage if isinstance(passage, str) else getattr(passage, "node_id", None) or getattr(passage, "id", None)
+    if (run := run_of_id(id_ if isinstance(id_, str) else None)) is not None:
+        if run[0].is_summary:
+            raise InvalidArgument(
+                f"a summary has no surroundings, got {shown(id_)}: pass a leaf that it covers: passage.summary.leaf_ids"
+            )
+        return _Run(run[0], run[0].ordinal, run[1])
+    metadata = getattr(passage, "metadata", None)
+    if isinstance(metadata, Mapping):
+        document_id, start, end = (metadata.get(key) for key in ("doc_id", "start", "end"))
+        if isinstance(document_id, str) and type(start) is int and type(end) is int and start < end:
+            return _Citation(document_id, start, end)
+    raise InvalidArgument(
+        "passage must be a Passage of a document of the index, a Document or node that leafspan has made of one, or "
+        f"its id, got {shown(passage)}"
+    )
+
+
+def _row_around(reader: Reader, target: _Run | _Citation) -> Flow[Row]:
+    """Return the row of a passage's document."""
+    document_id = target.document_id if isinstance(target, _Citation) else target.of.document_id
+    row = yield from _find_row(reader, document_id)
+    if row is None:
+        raise DocumentNotFound(f"there is no document {shown(document_id)} in the index (any more): retrieve again")
+    if isinstance(target, _Run) and row.version != target.of.version:
+        raise DocumentNotFound(
+            f"document {document_id!r} has been replaced, version {target.of.version} is not in the index any more: "
+            "retrieve again"
+        )
+    return row
+
+
+def _ordinals(reader: Reader, row: Row, citation: _Citation) -> Flow[tuple[int, int]]:
+    """Return the ordinals of the first and the last leaf at a place."""
+    places = [each.leaf for each in (yield from _leaves(reader, row.leaf_ids)).values()]
+    inside = [place.ordinal for place in places if place.start < citation.end and place.end > citation.start]
+    if not inside:
+        raise InvalidArgument(
+            f"document {row.document_id!r} has {row.characters} characters, got {citation.start} to {citation.end}"
+        )
+    return min(inside), max(inside)
+
+
+def _leaves(reader: Reader, ids: Sequence[str]) -> Flow[dict[str, StoredLeaf]]:
     stored = yield from reader.fetch_leaves(ids)
     if len(stored) < len(ids):
         raise StaleRead
     return stored
 
 
-def _all_rows(reader: Reader) -> Flow[Mapping[str, Row]]:
+def _all_rows(reader: Reader) -> Flow[list[Row]]:
+    """Return the rows of all documents, sorted by id."""
     catalogue = yield from reader.whole_catalogue()
     reader.warn_of_left_out()
-    return catalogue.unpacked().rows
+    return [row for _, row in sorted(catalogue.unpacked().rows.items()) if row.version is not None]
 
 
 def _current_row(reader: Reader, document_id: str) -> Flow[Row]:
+    row = yield from _find_row(reader, document_id)
+    if row is None:
+        raise (yield from reader.catalogue()).lacks(document_id)
+    return row
+
+
+def _find_row(reader: Reader, document_id: str) -> Flow[Row | None]:
+    """Return a document's row, or None if there is no such document."""
     rows = (yield from reader.rows([document_id])) if is_unicode(document_id) else {}  # other ids cannot be stored
     row = rows.get(document_id)
     if row is not None and row.damage is not None:
         raise reader.error({document_id: row.damage.problem})
-    if row is None or row.version is None:
-        raise (yield from reader.catalogue()).lacks(document_id)
-    return row
+    return None if row is None or row.version is None else row
 
 
 def problem_of_content(row: Row, document: Document) -> str | None:

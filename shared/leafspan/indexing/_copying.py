@@ -10,8 +10,7 @@ from leafspan.errors import ConcurrentUpdate, DamagedIndex, IndexMismatch, Inval
 from leafspan.flows import Flow, Progress
 from leafspan.store import DocumentToWrite, Reader, Row, Store, grouped, read_consistently, record_embedder
 
-_GROUP = 1_000  # leaves read and written at a time
-_TEXTS = 1_000
+_GROUP = 1_000  # leaves, or texts, read and written at a time
 _ROUNDS = 5  # rounds in which a copy tries to catch up with writers of the source
 _MOST_NAMED = 5
 _COPIED_KEY = "copied_from"  # the key in a row's further values for the id of the index that the document was copied from
@@ -79,7 +78,9 @@ def copy_store(source: Store, target: Store, *, timeout: float, show: bool | Non
                 written += len(documents)
                 progress.advance(sum(row.leaves for row in group))
         if gone:
-            yield from _delete(target, [row.document_id for row in gone], timeout)
+            ids = [row.document_id for row in gone]
+            with (yield from target.start_writing(timeout, ids)) as writer:
+                yield from writer.delete([writer.rows[id_] for id_ in ids if id_ in writer.rows])
     raise ConcurrentUpdate("documents were changed faster than they were copied: run it again when there are fewer writes")
 
 
@@ -87,8 +88,8 @@ def copy_texts(source: Store, target: Store, *, timeout: float) -> Flow[None]:
     """Copy the texts that a store keeps beside its documents, such as summaries written by a language model."""
     own, copies = source.texts(timeout), target.texts(timeout)
     missing = sorted((yield from own.keys()) - (yield from copies.keys()))
-    for start in range(0, len(missing), _TEXTS):
-        keys = missing[start : start + _TEXTS]
+    for start in range(0, len(missing), _GROUP):
+        keys = missing[start : start + _GROUP]
         texts, owners = (yield from own.get(keys)), (yield from own.owners(keys))
         yield from copies.put_all({key: (text, owners.get(key, "")) for key, text in texts.items()})
 
@@ -117,8 +118,7 @@ def _documents(reader: Reader, *, source: Store, ids: Sequence[str]) -> Flow[lis
 
 
 def _write(target: Store, ids: Sequence[str], documents: Sequence[DocumentToWrite], timeout: float) -> Flow[None]:
-    writer = yield from target.start_writing(timeout, ids)
-    try:
+    with (yield from target.start_writing(timeout, ids)) as writer:
         yield from writer.recover()
         yield from writer.replace(documents)
         for each in documents:
@@ -127,13 +127,3 @@ def _write(target: Store, ids: Sequence[str], documents: Sequence[DocumentToWrit
                     f"the copy of {each.row.document_id!r} has other checksums than the document: run repair()",
                     each.row.document_id,
                 )
-    finally:
-        writer.stop()
-
-
-def _delete(target: Store, ids: Sequence[str], timeout: float) -> Flow[None]:
-    writer = yield from target.start_writing(timeout, ids)
-    try:
-        yield from writer.delete([writer.rows[id_] for id_ in ids if id_ in writer.rows])
-    finally:
-        writer.stop()

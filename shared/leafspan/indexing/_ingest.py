@@ -5,31 +5,34 @@ from __future__ import annotations
 import asyncio
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
-from typing import Any
 
 from leafspan.checks import check_flag
-from leafspan.documents import content_hash, distinct, language_of, read_documents
+from leafspan.documents import distinct, language_of, read_documents
 from leafspan.errors import InvalidDocument
 from leafspan.files import FileDocument, FileReading, Skipped
 from leafspan.flows import Call, Flow, run_together
 from leafspan.indexing._add_progress import AddProgress
-from leafspan.indexing._known_files import KnownFiles, content_in_file, file_values, other_than_the_file
-from leafspan.indexing._preparing import (
+from leafspan.indexing._known_files import KnownFiles, hash_of, other_than_the_file
+from leafspan.indexing._workers import Task, Workers, started
+from leafspan.indexing._writing import (
+    Group,
     Preparation,
-    Prepared,
     SplitDocument,
     ToPrepare,
+    WriteTarget,
     check_splitter,
+    finish,
+    finish_interrupted,
     is_full,
     prepare,
     split_document,
     vectors_of,
+    write_group,
 )
-from leafspan.indexing._workers import Task, Workers, started
-from leafspan.indexing._writing import WriteTarget, finish, finish_interrupted, write_group
 from leafspan.store import Reader, Row, read_consistently
 from leafspan.values import Document
 
@@ -55,7 +58,7 @@ class IngestRules:
 
     reading: FileReading
     keep: Callable[[Iterable[Document]], Iterable[Document]] = iter  # gets the final documents, and returns them
-    known: Callable[[Sequence[Row]], Sequence[Row]] = list  # changes the file names in the index's rows to the source's
+    unmask: Callable[[Sequence[Row]], Sequence[Row]] = list  # changes the file names in the index's rows to the source's
     row_keys: frozenset[str] = frozenset()  # metadata keys that only the row stores, not each leaf
     remembers_files: bool = True  # whether unchanged files may be skipped without reading
 
@@ -133,7 +136,8 @@ def ingest_accepted(
     check_splitter(target.store, target.settings)
     if workers and not dry_run:
         yield from target.embedder.confirm(record=True)  # workers need the confirmed embedder
-    with started(None if dry_run else workers, Preparation(target.settings, target.embed)) as processes:
+    shared = Preparation(target.settings, target.embed)
+    with nullcontext() if workers is None or dry_run else started(workers, shared) as processes:
         if processes is not None:
             rules.reading.ahead = processes.read_ahead
         if not dry_run:
@@ -150,22 +154,6 @@ def ingest_accepted(
             return ingested
         finally:
             progress.close()
-
-
-@dataclass(slots=True)
-class _Group:
-    """Documents that are written together."""
-
-    documents: list[SplitDocument] = field(default_factory=list)
-    leaves: int = 0  # of all documents
-    vectors: Sequence[Any] = ()  # a matrix for each document, with a row for each leaf
-    derived: Mapping[str, Any] = field(default_factory=dict)  # see Prepared
-    is_last: bool = False
-
-    @property
-    def characters(self) -> int:
-        """The documents' length in characters."""
-        return sum(len(split.document.text) for split in self.documents)
 
 
 class _GivenUp(Exception):
@@ -192,6 +180,7 @@ class _Ingestion:
     left_over: SplitDocument | None = None  # did not fit into the last group
     languages: Counter[str] | None = None  # of the view's earlier documents, once the language of a new one is uncertain
     new_languages: Counter[str] = field(default_factory=Counter)  # of the documents so far
+    has_ended: bool = False  # whether all documents were split
     has_failed: bool = False  # whether writing a group failed
     shown_ids: dict[str, str] = field(default_factory=dict)  # by stored id
     replaces: dict[str, bool] = field(default_factory=dict)  # whether each written document replaced one, by stored id
@@ -203,7 +192,7 @@ class _Ingestion:
         try:
             if self.workers is None:
                 group = yield from self._next_group()
-                while not group.is_last:
+                while not self.has_ended:
                     group = yield from self._write_beside(group)
                 yield from self._write(group)
             else:
@@ -211,8 +200,7 @@ class _Ingestion:
             if self.unfinished and not self.dry_run:
                 yield from finish(self.target.store, self.unfinished)
         except (Exception, KeyboardInterrupt, asyncio.CancelledError) as error:
-            if self.progress.has_begun:
-                error.add_note(self.progress.note())
+            self.progress.note_on(error)
             raise
         return Ingested(
             tuple(self.shown_ids[id_] for id_, replaces in self.replaces.items() if not replaces),
@@ -220,30 +208,29 @@ class _Ingestion:
             tuple(self.unchanged),
         )
 
-    def _next_group(self) -> Flow[_Group]:
+    def _next_group(self) -> Flow[Group]:
         """Return new or changed documents, split and embedded, as many as the engine takes at once."""
-        group, batch = _Group(), self.target.store.batch
+        settings, batch = self.target.settings, self.target.store.batch
+        documents: list[SplitDocument] = []
+        leaves = 0
         while True:
             split, self.left_over = self.left_over, None
             if split is None:
                 if (changed := (yield from self._next_changed())) is None:
-                    group.is_last = True
+                    self.has_ended = True
                     break
                 document, hash_, old, language = changed
-                split = yield Call(
-                    split_document,
-                    (document, hash_, self.target.settings, language, old, self.progress.splitting),
-                )
+                split = yield Call(split_document, (document, hash_, settings, language, old, self.progress.splitting))
                 self.progress.split(len(split.leaves))
                 self._check_going_on()
-            if group.documents and (group.leaves + len(split.leaves) > batch or len(group.documents) >= batch):
+            if documents and (leaves + len(split.leaves) > batch or len(documents) >= batch):
                 self.left_over = split
                 break
-            group.documents.append(split)
-            group.leaves += len(split.leaves)
-        if group.documents:
-            embedding = partial(self._embedding, group)
-            group.vectors = yield from vectors_of(group.documents, self.target.settings, self.target.embed, embedding)
+            documents.append(split)
+            leaves += len(split.leaves)
+        group = Group(documents, ())
+        if documents:
+            group.vectors = yield from vectors_of(documents, settings, self.target.embed, partial(self._embedding, group))
         return group
 
     def _next_changed(self) -> Flow[ToPrepare | None]:
@@ -254,42 +241,41 @@ class _Ingestion:
                 documents = yield Call(_next, (self.documents,))
                 if not documents:
                     return None
-                documents = yield from self.files.with_known_ids(documents)
+                documents = yield from self.files.with_stored_ids(documents)
                 ids = [id_ for each in documents for id_ in (scope.stored_ids(each.id) if scope else [each.id])]
                 self.rows = yield from read_consistently(self.target.store, partial(Reader.rows, ids=ids))
                 self.looked_up.extend(documents)
             shown = self.looked_up.popleft()
             document = shown if scope is None else scope.stamped(shown, scope.place(shown.id, self.rows))
             self.shown_ids[document.id] = shown.id
-            old = self.rows.get(document.id)
-            is_new = old is None or old.version is None
-            if old is not None and not is_new and (reason := self._objection(shown, old)):
-                raise InvalidDocument(reason)
-            hash_ = yield Call(content_hash, (document, content_in_file(file_values(document))))
-            if old is not None and not is_new and old.hash == hash_:
+            row = self.rows.get(document.id)
+            current = None if row is None or row.version is None else row
+            if current is not None:
+                self._check_replacing(shown, current)
+            hash_ = yield Call(hash_of, (document,))
+            if current is not None and current.hash == hash_:
                 self.unchanged.append(shown.id)
-                if old.leftovers:
+                if current.leftovers:
                     self.unfinished.append(document.id)
                 self.progress.unchanged(document)
             elif self.dry_run:
-                self.replaces[document.id] = not is_new
+                self.replaces[document.id] = current is not None
             else:
-                return ToPrepare(document, hash_, old, (yield from self._language(document)))
+                return ToPrepare(document, hash_, row, (yield from self._language(document)))
 
-    def _objection(self, document: Document, old: Row) -> str | None:
-        """Return why a document must not replace the one with its id, or None if it may."""
+    def _check_replacing(self, document: Document, old: Row) -> None:
+        """Check that a document may replace the one with its id."""
         if (other := other_than_the_file(document, old)) is not None:
             file = document.file if isinstance(document, FileDocument) else ""
-            return (
+            raise InvalidDocument(
                 f"document {document.id!r} of the file {file!r} would replace {other}: delete that one first, or give one "
                 "of them another id"
             )
         if self.may_replace is not None and not self.may_replace(old):
-            return (
+            raise InvalidDocument(
                 f"document {document.id!r} is in the index, outside of what the source covers, and would be replaced: give "
                 "it another id, or delete that one first"
             )
-        return None
 
     def _language(self, document: Document) -> Flow[str | None]:
         """Return the code of a document's language. If it is uncertain, most of the view's other documents decide."""
@@ -304,9 +290,9 @@ class _Ingestion:
             self.new_languages[language] += 1
         return language
 
-    def _embedding(self, group: _Group, texts: int) -> Callable[[int], None]:
+    def _embedding(self, group: Group, texts: int) -> Callable[[int], None]:
         """Return a function that counts a group's embedded texts."""
-        count = self.progress.embedding(group.leaves, group.characters, texts)
+        count = self.progress.counter("Embedding", group.leaves, group.characters, texts)
 
         def embedded(more: int) -> None:
             count(more)
@@ -319,7 +305,7 @@ class _Ingestion:
         if self.has_failed:
             raise _GivenUp
 
-    def _write_beside(self, group: _Group) -> Flow[_Group]:
+    def _write_beside(self, group: Group) -> Flow[Group]:
         """Write a group while the following one is split and embedded, and return the following group.
 
         If both fail, the error of the earlier documents wins. If writing fails, the following group is given up after the
@@ -332,18 +318,12 @@ class _Ingestion:
                 raise outcome
         return following  # type: ignore[no-any-return]
 
-    def _write(self, group: _Group) -> Flow[None]:
+    def _write(self, group: Group) -> Flow[None]:
         if not group.documents:
             return
+        wrote = self.progress.counter("Writing", group.leaves, group.characters, group.leaves)
         try:
-            self.replaces |= yield from write_group(
-                self.target,
-                group.documents,
-                group.vectors,
-                row_keys=self.rules.row_keys,
-                wrote=self.progress.writing(group.leaves, group.characters),
-                derived=group.derived,
-            )
+            self.replaces |= yield from write_group(self.target, group, self.rules.row_keys, wrote)
         except BaseException:
             self.has_failed = True
             raise
@@ -351,7 +331,7 @@ class _Ingestion:
 
     def _write_prepared(self, workers: Workers) -> Flow[None]:
         """Write documents that workers have prepared, in the documents' order."""
-        waiting: deque[Task[Prepared]] = deque()
+        waiting: deque[Task[Group]] = deque()
         while True:
             portion: list[ToPrepare] = []
             while not is_full(portion) and (changed := (yield from self._next_changed())) is not None:
@@ -361,12 +341,10 @@ class _Ingestion:
             if not waiting:
                 return
             if not portion or len(waiting) >= workers.most_waiting:
-                prepared: Prepared = yield Call(workers.result, (waiting.popleft(),))
-                leaves = sum(len(split.leaves) for split in prepared.documents)
-                group = _Group([*prepared.documents], leaves, prepared.vectors, prepared.derived)
-                self.progress.split(leaves)
+                group: Group = yield Call(workers.result, (waiting.popleft(),))
+                self.progress.split(group.leaves)
                 self.progress.splitting(group.characters)
-                self.progress.embedding(leaves, group.characters, 1)(1)
+                self.progress.counter("Embedding", group.leaves, group.characters, 1)(1)
                 yield from self._write(group)
 
 

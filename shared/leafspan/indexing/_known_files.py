@@ -26,22 +26,22 @@ from leafspan.values import Document
 FILE_KEY = "file"
 """The key of the file's name in a row's further values."""
 
-SPELLING_KEY = "spelled"
-"""The key of the file name's spelling in the document's id, if that differs from the file's name."""
-
-
+_SPELLING_KEY = "spelled"  # of the file name's spelling in the document's id, if that differs from the file's name
 _LINES_KEY, _MARKUP_KEY = "lines_before", "markup"
 
 
-def file_values(document: Document) -> dict[str, Any]:
-    """Return what a document's row stores about its file; empty without a file."""
-    if not isinstance(document, FileDocument):
-        return {}
+def file_values(document: FileDocument) -> dict[str, Any]:
+    """Return what a document's row stores about its file."""
     values: dict[str, Any] = {FILE_KEY: document.file}
-    values |= {SPELLING_KEY: document.spelling} if document.spelling else {}
+    values |= {_SPELLING_KEY: document.spelling} if document.spelling else {}
     values |= {_LINES_KEY: document.lines_before} if document.lines_before else {}
     values |= {_MARKUP_KEY: document.markup} if document.markup != MARKDOWN else {}
     return values | ({PARTS_KEY: packed(document.parts)} if document.parts is not None else {})
+
+
+def hash_of(document: Document) -> str:
+    """Return the hash of a document's content, which includes its place in its file."""
+    return content_hash(document, content_in_file(file_values(document)) if isinstance(document, FileDocument) else None)
 
 
 def content_in_file(stored: Mapping[str, Any]) -> dict[str, Any]:
@@ -90,7 +90,7 @@ class KnownFiles:
         self._scope = scope
         self._rows: dict[str, list[Row]] | None = None  # documents of files, by the last part of the file's name
 
-    def with_known_ids(self, documents: Sequence[Document]) -> Flow[list[Document]]:
+    def with_stored_ids(self, documents: Sequence[Document]) -> Flow[list[Document]]:
         """Return the documents. A file that the index has under another spelling gets its id in the index."""
         files = [each for each in documents if isinstance(each, FileDocument)]
         if not files:
@@ -124,7 +124,7 @@ def _by_last_part(rows: Mapping[str, Row]) -> dict[str, list[Row]]:
 
 def _spelling(row: Row) -> str:
     """Return the start of the ids of a file's documents."""
-    return str(row.extra.get(SPELLING_KEY) or row.extra.get(FILE_KEY))
+    return str(row.extra.get(_SPELLING_KEY) or row.extra.get(FILE_KEY))
 
 
 def _respelled(document: Document, spellings: Mapping[str, str]) -> Document:
@@ -188,8 +188,7 @@ class FileMemory:
         """Yield the documents, and remember them."""
         for document in documents:
             if isinstance(document, FileDocument) and str(document.path) in self._new:
-                hash_ = content_hash(document, content_in_file(file_values(document)))
-                self._documents[str(document.path)].append([document.id, hash_])
+                self._documents[str(document.path)].append([document.id, hash_of(document)])
             yield document
 
     def keep(self, unread: Iterable[Path]) -> None:

@@ -89,7 +89,7 @@ def sync(target: WriteTarget, source: object, options: SyncOptions, rules: Inges
     # Read the rows first: documents that others add meanwhile must not be deleted.
     rows, half_deleted = yield from read_consistently(store, partial(_rows, scope=scope), scope)
     moved = Moved(rows)
-    documents = moved.watching(rules.keep(coverage.read(lambda: rules.known([*rows.values()]))))
+    documents = moved.watching(rules.keep(coverage.read(lambda: rules.unmask([*rows.values()]))))
     memory: FileMemory | None = None
     if rules.remembers_files and scope is None and isinstance(coverage, FileCoverage):
         memory = yield Call(FileMemory, (store, rows))
@@ -108,7 +108,7 @@ def sync(target: WriteTarget, source: object, options: SyncOptions, rules: Inges
     unchanged = sorted([*ingested.unchanged, *reading.passed], key=lambda id_: reading.order.get(id_, 0))
     kept = {*ingested.added, *ingested.replaced, *unchanged}
     left = [row for id_, row in sorted(rows.items()) if row.version is not None and id_ not in kept]
-    left = yield Call(rules.known, (left,))
+    left = yield Call(rules.unmask, (left,))
     names = FileNames(store.home)
     doomed = yield Call(_doomed, (left, coverage, reading, names))
     if not options.allow_empty and (empty := coverage.empty_parts(doomed)):

@@ -147,12 +147,12 @@ class RayProcesses:
 
 
 @contextmanager
-def started(count: int | None, shared: object) -> Iterator[Workers | None]:
-    """A context with workers that pass ``shared`` to each function as its first argument. None if ``count`` is None or 0.
+def started(count: int, shared: object) -> Iterator[Workers | None]:
+    """A context with workers that pass ``shared`` to each function as its first argument. None if ``count`` is 0.
 
     They run on Ray if this process uses Ray, and on this machine otherwise.
     """
-    if count is None or check_whole("workers", count, 0) == 0:
+    if check_whole("workers", count, 0) == 0:
         yield None
         return
     try:

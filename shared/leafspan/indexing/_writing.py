@@ -1,21 +1,58 @@
-"""Writes and deletes documents, and finishes the work of killed writers."""
+"""Splits and embeds documents, writes and deletes them, and finishes the work of killed writers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from itertools import islice
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
-from leafspan.checks import is_unicode, shown
-from leafspan.documents import IndexSettings
-from leafspan.embedding import CheckedEmbedder, Embed
-from leafspan.errors import ConcurrentUpdate, DamagedIndex, InvalidArgument, WriterBusy
+from leafspan.checks import STRUCTURE_KEY, calling, is_unicode, shown, unusable
+from leafspan.documents import (
+    IndexSettings,
+    find_sections,
+    indexed_heads,
+    indexed_texts,
+    make_leaves,
+    moved_down,
+    pack_lines,
+    pack_place,
+    place_of,
+)
+from leafspan.embedding import CheckedEmbedder, Embed, blend, embed_in_batches
+from leafspan.errors import (
+    ConcurrentUpdate,
+    DamagedIndex,
+    IndexMismatch,
+    InvalidArgument,
+    InvalidDocument,
+    LeafspanError,
+    WriterBusy,
+)
+from leafspan.files import FileDocument, page_starts
 from leafspan.filters import constant, to_filter
-from leafspan.flows import Call, Flow
-from leafspan.indexing._preparing import SplitDocument
-from leafspan.store import DocumentToWrite, Reader, Row, Scope, Store, read_consistently
+from leafspan.flows import Call, Flow, run
+from leafspan.indexing._known_files import file_values
+from leafspan.segments import WordPostings
+from leafspan.splitting import (
+    MARKDOWN,
+    Cut,
+    HierarchicalSplitter,
+    Layout,
+    Splitter,
+    breaks_between,
+    check_cuts,
+    layout_of,
+    to_cuts,
+)
+from leafspan.store import HIDDEN_KEY, DocumentToWrite, Reader, Row, Scope, Store, read_consistently
 from leafspan.text import UnicodeErrors
+from leafspan.values import Document, Leaf
+
+_CHARACTERS = 100_000  # for a task of a worker, about 400 leaves
+_DOCUMENTS = 256
 
 Forget = Callable[[Sequence[str]], Flow[None]]
 """A flow that deletes what was derived from documents, by their stored ids."""
@@ -35,27 +72,198 @@ class WriteTarget:
     forget: Forget
 
 
-def write_group(
-    target: WriteTarget,
+@dataclass(frozen=True, slots=True)
+class SplitDocument:
+    """A document with its leaves."""
+
+    document: Document
+    row: Row  # its row in the manifest
+    leaves: Sequence[Leaf]
+    texts: Sequence[str]  # for each leaf, the text to embed
+    heads: Sequence[str]  # for each leaf, the title and headings to index, or an empty text
+
+    def with_vectors(self, vectors: Any, row_keys: Set[str] = frozenset()) -> DocumentToWrite:
+        """Return what is stored of the document: each leaf's text, place, vector, and the document's metadata."""
+        document = self.document
+        texts = [document.text[leaf.start : leaf.end] for leaf in self.leaves]
+        own = [chunk.metadata for chunk in document.chunks] or [{}] * len(texts)
+        shared = {key: value for key, value in document.metadata.items() if key not in row_keys}
+        # The document's values win, since filters and scopes use them.
+        metadatas = [
+            {**more, **shared, STRUCTURE_KEY: pack_place(leaf)} for more, leaf in zip(own, self.leaves, strict=True)
+        ]
+        return DocumentToWrite(self.row, texts, metadatas, vectors)
+
+
+def check_splitter(store: Store, settings: IndexSettings) -> None:
+    """Check that documents can be split with the index's splitter."""
+    if settings.splitter is None:
+        recorded = store.settings["splitter"]
+        raise IndexMismatch(f"the index was made with the splitter {recorded}; open it with that splitter to add to it")
+
+
+def split_document(
+    document: Document,
+    hash_: str,
+    settings: IndexSettings,
+    language: str | None = None,
+    old: Row | None = None,
+    done: Callable[[int], None] = lambda _: None,
+    extra: Mapping[str, Any] = MappingProxyType({}),
+) -> SplitDocument:
+    """Cut a document into leaves. ``extra`` has further values of its row."""
+    version = hash_[8:16] if old is not None and old.version == hash_[:8] and old.hash != hash_ else hash_[:8]
+    layout, before = None, 0
+    if isinstance(document, FileDocument):
+        extra = {**extra, **file_values(document)}
+        layout, before = document.layout or layout_of(document.text, document.markup), document.lines_before
+        if document.parts:
+            layout = layout._replace(breaks=breaks_between(document.text, page_starts(document.text, document.parts)))
+    layout = layout or layout_of(document.text, MARKDOWN)
+    try:
+        leaves = make_leaves(document, version, _cuts(document, layout, settings.splitter, done))
+    except InvalidDocument as error:
+        raise InvalidDocument(f"document {shown(document.id)} cannot be split: {error}") from error
+    sections = find_sections(leaves, layout.headings, layout.tables) if leaves else []
+    of_parts = document.chunks or place_of(document.metadata)
+    row = Row(
+        document.id,
+        hash_,
+        version,
+        len(leaves),
+        title=document.title,
+        metadata=document.metadata,
+        language=language,
+        sections=tuple(sections),
+        characters=len(document.text),
+        words=leaves[0].ancestors[-1].words if leaves else 0,
+        # A text that was joined from chunks, or is a piece of one, has no known line numbers.
+        lines="" if of_parts else moved_down(pack_lines(document.text, leaves), before),
+        extra={
+            **extra,
+            **({"chunks": True} if document.chunks else {}),
+            **({HIDDEN_KEY: list(document.hidden)} if document.hidden else {}),
+        },
+    )
+    texts = indexed_texts(document, leaves, context_sentences=settings.context_sentences)
+    return SplitDocument(document, row, leaves, texts, indexed_heads(document.title, sections, len(leaves)))
+
+
+def _cuts(document: Document, layout: Layout, splitter: Splitter | None, done: Callable[[int], None]) -> Sequence[Cut]:
+    """Return the cuts of the document's text: the ends of its chunks, or else the splitter's cuts."""
+    text, ends = document.text, [chunk.end for chunk in document.chunks]
+    default = splitter if isinstance(splitter, HierarchicalSplitter) else None
+    if default and not ends:
+        return default.cuts(text, layout, done)
+    if ends:
+        cuts: Sequence[Cut] = default.above(text, ends, layout) if default else [*map(Cut, ends)]
+    else:
+        cuts = _cut_by(splitter, document) if splitter else ()
+    done(len(text))  # other splitters do not report progress
+    return cuts
+
+
+def _cut_by(splitter: Splitter, document: Document) -> list[Cut]:
+    """Return the cuts of a user's own splitter."""
+    text = document.text
+    with calling("the splitter", splitter, text, of=f"document {shown(document.id)}"):
+        cuts = to_cuts(splitter, splitter(text))
+    try:
+        check_cuts(cuts, text)
+    except InvalidDocument as error:
+        rule = f"return cuts that partition the text of document {shown(document.id)} ({error})"
+        raise unusable("the splitter", splitter, rule, cuts, text) from error
+    return cuts
+
+
+@dataclass(slots=True)
+class Group:
+    """Documents that are written together."""
+
+    documents: Sequence[SplitDocument]
+    vectors: Sequence[Any]  # a matrix for each document, with a row for each leaf
+    derived: Mapping[str, Any] = field(default_factory=dict)  # what was derived from all of them for search, by name
+
+    @property
+    def leaves(self) -> int:
+        return sum(len(split.leaves) for split in self.documents)
+
+    @property
+    def characters(self) -> int:
+        return sum(len(split.document.text) for split in self.documents)
+
+
+def vectors_of(
     documents: Sequence[SplitDocument],
-    vectors: Sequence[Any],
-    *,
-    row_keys: Set[str] = frozenset(),
-    wrote: Callable[[int], None] = lambda _: None,
-    derived: Mapping[str, Any] | None = None,
+    settings: IndexSettings,
+    embed: Embed,
+    embedding: Callable[[int], Callable[[int], None]] = lambda _: lambda _: None,
+) -> Flow[list[Any]]:
+    """Return a matrix for each document, with a row for each leaf.
+
+    ``embedding`` gets the number of texts, and returns a function that counts embedded texts.
+    """
+    texts = [text for split in documents for text in split.texts]
+    heads = [head for split in documents for head in split.heads]
+    weight = settings.title_weight
+    rows = {head: row for row, head in enumerate(dict.fromkeys(filter(None, heads)))} if weight else {}
+    vectors = yield from embed_in_batches(embed, [*texts, *rows], embedding(len(texts) + len(rows)))
+    if not texts:
+        return [[] for _ in documents]
+    head_of = [*map(rows.get, heads)]
+    blended = iter((yield Call(blend, (vectors[: len(texts)], vectors[len(texts) :], head_of, weight))))
+    return [list(islice(blended, len(split.leaves))) for split in documents]
+
+
+class ToPrepare(NamedTuple):
+    """A new or changed document."""
+
+    document: Document  # the document as it will be stored
+    hash: str  # the hash of its content
+    old: Row | None  # its existing row, if any
+    language: str | None  # the code of its language, if it is certain
+
+
+def is_full(portion: Sequence[ToPrepare]) -> bool:
+    """Whether these documents are enough work for a worker."""
+    return len(portion) >= _DOCUMENTS or sum(len(each.document.text) for each in portion) >= _CHARACTERS
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """What preparing documents takes. It can be sent to another process."""
+
+    settings: IndexSettings
+    embed: Embed
+
+
+def prepare(preparation: Preparation, portion: Sequence[ToPrepare]) -> Group:
+    """Return documents that are ready for writing."""
+    settings = preparation.settings
+    documents = [split_document(each.document, each.hash, settings, each.language, each.old) for each in portion]
+    vectors = run(vectors_of(documents, settings, preparation.embed))
+    assert settings.analyzer is not None
+    recipe = WordPostings(settings.analyzer)
+    to_write = [split.with_vectors(matrix) for split, matrix in zip(documents, vectors, strict=True) if split.leaves]
+    try:
+        return Group(documents, vectors, {recipe.name: recipe.of(to_write)} if to_write else {})
+    except LeafspanError:  # the writer tries again, and can do without it
+        return Group(documents, vectors)
+
+
+def write_group(
+    target: WriteTarget, group: Group, row_keys: Set[str] = frozenset(), wrote: Callable[[int], None] = lambda _: None
 ) -> Flow[dict[str, bool]]:
     """Write whole documents, except those that are stored with the same content, and return whether each replaced one.
 
     Only the rows store the metadata under ``row_keys``.
-    ``derived`` has what was derived from all of them for search.
     """
     scope = target.scope
-    writer = yield from target.store.start_writing(target.timeout, [split.document.id for split in documents])
-    try:
+    with (yield from target.store.start_writing(target.timeout, [each.document.id for each in group.documents])) as writer:
         yield from writer.recover()
         replaces: dict[str, bool] = {}
         to_write = []
-        for split, matrix in zip(documents, vectors, strict=True):
+        for split, matrix in zip(group.documents, group.vectors, strict=True):
             old = writer.rows.get(split.document.id)
             if scope and old and old.version is not None and not scope.sees(old):
                 raise ConcurrentUpdate("another process has written the same ids meanwhile; add the documents again")
@@ -69,11 +277,9 @@ def write_group(
                 to_write.append((split, matrix))
             replaces[split.document.id] = old is not None
         if to_write:
-            made = derived if len(to_write) == len(documents) else None
-            yield from writer.replace((yield Call(_with_vectors, (to_write, row_keys))), wrote, made)
+            derived = group.derived if len(to_write) == len(group.documents) else None
+            yield from writer.replace((yield Call(_with_vectors, (to_write, row_keys))), wrote, derived)
         return replaces
-    finally:
-        writer.stop()
 
 
 def _with_vectors(documents: Sequence[tuple[SplitDocument, Any]], row_keys: Set[str]) -> list[DocumentToWrite]:
@@ -87,10 +293,8 @@ def finish(store: Store, ids: Sequence[str]) -> Flow[None]:
         writer = yield from store.start_writing(0.0, ids)
     except WriterBusy:
         return
-    try:
+    with writer:
         yield from writer.recover()
-    finally:
-        writer.stop()
 
 
 def finish_interrupted(store: Store) -> Flow[None]:
@@ -126,8 +330,7 @@ def delete_documents(
         rows = yield from read_consistently(store, partial(Reader.rows, ids=places))
         touched = [id_ for id_, row in rows.items() if scope.sees(row) or _is_half_done(row, scope)]
     yield from target.forget(touched)
-    writer = yield from store.start_writing(target.timeout, touched)
-    try:
+    with (yield from store.start_writing(target.timeout, touched)) as writer:
         yield from writer.recover()
         find = writer.rows.get if scope is None else partial(scope.find, rows=writer.rows)
         current = {id_: row for id_ in wanted if (row := find(id_)) is not None}
@@ -140,8 +343,6 @@ def delete_documents(
         if current:
             yield from writer.delete(list(current.values()))
         return list(current)
-    finally:
-        writer.stop()
 
 
 def delete_matching(target: WriteTarget, where: object, *, dry_run: bool = False) -> Flow[list[str]]:

@@ -149,11 +149,8 @@ def read_consistently(
 
 def record_embedder(store: Store, identity: EmbedderIdentity, *, timeout: float) -> Flow[EmbedderIdentity]:
     """Record this embedder unless one is recorded, and return the recorded one."""
-    writer = yield from store.start_writing(timeout, [])
-    try:
+    with (yield from store.start_writing(timeout, [])):
         recorded = yield from store.embedder()
         if recorded is None:
             yield from store.record_embedder(identity)
         return recorded or identity
-    finally:
-        writer.stop()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Collection as Collected
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from leafspan.checks import STRUCTURE_KEY
 from leafspan.engines import FlowTable, Record
@@ -43,7 +43,7 @@ Follower = Callable[[Sequence[DocumentToWrite], Mapping[str, Any]], Flow[Derived
 
 
 class Writer:
-    """The only writer of an index while it holds the lock. Call ``stop`` when done, and after a failure.
+    """The only writer of an index while it holds the lock. Use it in a ``with`` statement, which releases the lock.
 
     A document is replaced in four steps:
 
@@ -84,6 +84,12 @@ class Writer:
     def stop(self) -> None:
         """Release the lock."""
         self._stop(self._is_finished)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
 
     def leave_unfinished(self) -> None:
         """Leave something for the next writer to finish."""

@@ -11,10 +11,9 @@ from leafspan.documents import CHUNK_ID, content_hash, language_of
 from leafspan.embedding import Embedder, check_vectors, normalize
 from leafspan.errors import IndexMismatch
 from leafspan.flows import Call, Flow, Progress
-from leafspan.indexing import WriteTarget, check_splitter, finish, finish_interrupted, split_document, write_group
+from leafspan.indexing import Group, WriteTarget, check_splitter, finish, finish_interrupted, split_document, write_group
 from leafspan.indexing.adopting._documents import DocumentMaker, WithVectors
-from leafspan.indexing.adopting._plan import Plan, SkippedRecord, embedded_texts, new_name, read_record
-from leafspan.indexing.adopting._source import Source
+from leafspan.indexing.adopting._plan import Plan, SkippedRecord, Source, embedded_texts, new_name, read_record
 from leafspan.store import Reader, Row, Store, grouped, read_consistently
 
 ADOPTED_KEY = "adopted"
@@ -169,11 +168,12 @@ class _Adoption:
             (self.added if old is None or old.version is None else self.replaced).append(document.id)
             if self.target is not None and not self.dry_run:
                 language = yield Call(language_of, (document,))
-                split = yield Call(split_document, (document, hash_, self.target.settings, language, old))
-                changed.append(split.noting({ADOPTED_KEY: self.earlier.collection}))
+                arguments = (document, hash_, self.target.settings, language, old)
+                extra = {ADOPTED_KEY: self.earlier.collection}
+                changed.append((yield Call(split_document, arguments, {"extra": extra})))
                 vectors.append(made.vectors)
         if changed and self.target is not None:
-            yield from write_group(self.target, changed, vectors)
+            yield from write_group(self.target, Group(changed, vectors))
 
 
 def _notes(maker: DocumentMaker, space: str, reserved: Sequence[str]) -> Iterator[str]:
