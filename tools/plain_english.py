@@ -76,7 +76,6 @@ OLD_NAMES = (
     "shared/leafspan/documents/",
     "shared/leafspan/files/",
     "shared/leafspan/hosting/",
-    "shared/leafspan/indexing/",
     "shared/leafspan/lab/",
     "shared/leafspan/private/",
     "shared/leafspan/retrieval/",

@@ -17,7 +17,7 @@ from leafspan.spans import grown_within
 from leafspan.store import Reader, Row, Scope, Store, StoredLeaf, Totals, leaf_passage, outline_of, read_consistently
 from leafspan.text import first_words
 from leafspan.trees import Trees, count_trees
-from leafspan.values import Chunk, Document, Leaf, LeafId, Passage, run_of_id, short_id
+from leafspan.values import Chunk, Document, Leaf, LeafId, Passage, leaf_ids, run_of_id, short_id
 
 _USUAL_REACH = 2  # leaves on each side of a passage
 _FIRST_REACH = 16  # leaves to read on each side at first, if only a number of words limits them
@@ -223,12 +223,12 @@ def surrounding_text(
             raise InvalidArgument(f"document {row.document_id!r} has {row.leaves} leaves, got {first} to {last}")
         lowest = 0 if before is None else max(0, first - before)
         highest = row.leaves - 1 if after is None else min(row.leaves - 1, last + after)
-        ids = row.leaf_ids
         leaves: dict[int, StoredLeaf] = {}
         step = row.leaves if most_words is None else _FIRST_REACH
         while True:
             begin, end = max(lowest, first - step), min(highest, last + step)
-            stored = yield from _leaves(reader, [ids[each] for each in range(begin, end + 1) if each not in leaves])
+            ordinals = [each for each in range(begin, end + 1) if each not in leaves]
+            stored = yield from _leaves(reader, leaf_ids(row.document_id, row.version or "", ordinals))
             leaves |= {each.leaf.ordinal: each for each in stored.values()}
             sizes = {ordinal: each.leaf.words for ordinal, each in leaves.items()}
             chosen = (begin, end) if most_words is None else grown_within(first, last, begin, end, sizes, most_words)

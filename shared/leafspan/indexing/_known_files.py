@@ -153,7 +153,7 @@ class FileMemory:
         self._path = None if folder is None else folder / _NAME
         self._read_only = store.cache_read_only
         self._rows = rows
-        self._known = _read(self._path)
+        self._earlier = _read(self._path)
         self._new: dict[str, list[Any]] = {}  # file properties before reading
         self._documents: dict[str, list[list[str]]] = defaultdict(list)  # ids and hashes of the documents that were read
 
@@ -167,22 +167,23 @@ class FileMemory:
         except OSError:
             return None
         status = [seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_ino, recipe]
-        known = self._known.get(str(path))
-        if not files.checksum and known and known[:-1] == status and all(self._has(name, *each) for each in known[-1]):
-            return [id_ for id_, _ in known[-1]]
+        earlier = self._earlier.get(str(path))
+        if (
+            not files.checksum
+            and earlier
+            and earlier[:-1] == status
+            and all(self._has(name, *each) for each in earlier[-1])
+        ):
+            return [id_ for id_, _ in earlier[-1]]
         if max(seen.st_mtime_ns, seen.st_ctime_ns) + _COARSEST < now:
             self._new[str(path)] = status
         return None
 
     def _has(self, name: str, id_: str, hash_: str) -> bool:
         row = self._rows.get(id_)
-        return (
-            row is not None
-            and row.version is not None
-            and row.hash == hash_
-            and not row.leftovers
-            and row.extra.get(FILE_KEY) == name
-        )
+        if row is None or row.version is None or row.leftovers:
+            return False
+        return row.hash == hash_ and file_name(row) == name
 
     def watching(self, documents: Iterable[Document]) -> Iterator[Document]:
         """Yield the documents, and remember them."""
@@ -201,7 +202,7 @@ class FileMemory:
         }
         if self._path is None or self._read_only or not new:
             return
-        kept = {path: each for path, each in self._known.items() if any(id_ in self._rows for id_, _ in each[-1])}
+        kept = {path: each for path, each in self._earlier.items() if any(id_ in self._rows for id_, _ in each[-1])}
         with suppress(OSError), new_file(self._path) as file:
             file.write(json.dumps({"format": _FORMAT, "files": kept | new}).encode())
 
@@ -248,23 +249,23 @@ class Moved:
     def __init__(self, rows: Mapping[str, Row]) -> None:
         self._rows = rows
         self._by_shape: dict[tuple[str, int], list[Row]] | None = None
-        self._found: list[tuple[str, str]] = []  # the new id, and the existing one
+        self._pairs: list[tuple[str, str]] = []  # the new id, and the existing one
 
     def watching(self, documents: Iterable[Document]) -> Iterator[Document]:
         """Yield the documents, and watch them."""
         for document in documents:
             if isinstance(document, FileDocument) and document.id not in self._rows and document.text.strip():
-                self._found += [
+                self._pairs += [
                     (document.id, row.document_id) for row in self._with_its_shape(document) if _same(document, row)
                 ]
             yield document
 
     def pairs(self, added: Collection[str], left: Sequence[Row], names: FileNames) -> tuple[tuple[str, str], ...]:
         """Return for each new document the stored document with the same text whose file is gone, as a pair of ids."""
-        if not self._found:
+        if not self._pairs:
             return ()
         new, old = set(added), {row.document_id: row for row in left}
-        return tuple((a, b) for a, b in self._found if a in new and b in old and not _is_there(old[b], names))
+        return tuple((a, b) for a, b in self._pairs if a in new and b in old and not _is_there(old[b], names))
 
     def _with_its_shape(self, document: Document) -> Sequence[Row]:
         if self._by_shape is None:

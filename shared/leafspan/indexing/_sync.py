@@ -153,7 +153,7 @@ _REMEDY = "; to delete the documents that were read there, pass allow_empty=True
 class Coverage(Protocol):
     """A source of documents that knows what it covers."""
 
-    def read(self, known: Callable[[], Collection[Row]]) -> Iterator[Document]:
+    def read(self, rows: Callable[[], Collection[Row]]) -> Iterator[Document]:
         """Yield the source's documents."""
         ...
 
@@ -226,11 +226,11 @@ class FileCoverage:
         ]
         self._allow_empty = allow_empty
 
-    def read(self, known: Callable[[], Collection[Row]]) -> Iterator[Document]:
+    def read(self, rows: Callable[[], Collection[Row]]) -> Iterator[Document]:
         """A missing path is an error before anything is read."""
-        present = [part for part in self._parts if not self._allow_empty or is_there(part.given)]
+        present = [part for part in self._parts if not self._allow_empty or is_there(part.path)]
         for part in present:
-            remedy = "" if is_there(part.given) or not any(map(part.has, known())) else _REMEDY
+            remedy = "" if is_there(part.path) or not any(map(part.has, rows())) else _REMEDY
             check_paths(part.files, remedy=remedy)
         for part in present:
             yield from self._reading.read(part.files)
@@ -242,7 +242,7 @@ class FileCoverage:
 
     def empty_parts(self, doomed: Collection[Row]) -> list[str]:
         return [
-            repr(str(part.given))
+            repr(str(part.path))
             for part in self._parts
             if not self._reading.found_below(part.real) and any(part.has(row) for row in doomed)
         ]
@@ -250,10 +250,10 @@ class FileCoverage:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """One of a source's paths, as the user gave it and with links resolved, and how it is read."""
+    """One of a source's paths, and how it is read."""
 
-    given: Path
-    real: Path
+    path: Path
+    real: Path  # with links resolved
     files: Files
     names: FileNames
 
@@ -277,7 +277,7 @@ class FilterCoverage:
     scope: Scope | None
     is_empty: bool = True
 
-    def read(self, known: Callable[[], Collection[Row]]) -> Iterator[Document]:
+    def read(self, rows: Callable[[], Collection[Row]]) -> Iterator[Document]:
         for document in self.documents:
             self.is_empty = False
             stamped = document if self.scope is None else self.scope.stamped(document, document.id)
@@ -302,7 +302,7 @@ class SourceKeyCoverage:
     key: str
     values: set[object] = field(default_factory=set)
 
-    def read(self, known: Callable[[], Collection[Row]]) -> Iterator[Document]:
+    def read(self, rows: Callable[[], Collection[Row]]) -> Iterator[Document]:
         for document in self.documents:
             value = document.metadata.get(self.key)
             if not _is_key(value):

@@ -1,18 +1,18 @@
-"""Makes lost vectors again: from their copy in the segments, or else by embedding the texts again."""
+"""Finds leaves without a vector, or that a search misses, and makes their vectors again: from segments or by embedding."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from itertools import islice
 from typing import Any, NamedTuple
 
 from leafspan.documents import IndexSettings, indexed_heads, indexed_texts
-from leafspan.embedding import Embed, blend, embed_in_batches
+from leafspan.embedding import Embed
 from leafspan.errors import IndexMismatch
 from leafspan.flows import Call, Flow, Progress
 from leafspan.indexing._examining import Finding
+from leafspan.indexing._writing import embed_leaves
 from leafspan.segments import Mirror, vectors_in
 from leafspan.store import Reader, Row, Store, StoredLeaf, grouped, read_consistently
 from leafspan.values import Document, LeafId
@@ -21,226 +21,6 @@ _GROUP = 500  # leaves checked and written at a time
 _CHECKED = 2_000  # restored vectors that are then searched for; searching takes longer than writing
 _ROUNDS = 3
 _MIN_FOR_PROGRESS = 2_000  # leaves; with fewer, no progress bar is shown
-
-
-@dataclass(frozen=True, slots=True)
-class Remade:
-    """Leaves that had no vector, as the number of leaves of each document."""
-
-    made: Mapping[str, int]  # leaves that have a vector again
-    left: Mapping[str, int]  # leaves that still have no vector
-
-
-def rebuild_vectors(
-    store: Store,
-    copy: Mirror | None,
-    embed: Embed | None,
-    settings: IndexSettings,
-    *,
-    timeout: float,
-    repair: bool = True,
-    again: Iterable[str] = (),
-    most_embedded: int | None = None,
-) -> Flow[Remade]:
-    """Find leaves without a stored vector, and make their vectors again. After an interruption, the next call goes on.
-
-    With ``most_embedded``, no text is embedded if the vectors of more texts are missing in the segments.
-    """
-    again = set(again)
-    if repair and store.lost_vectors() is not None:
-        (yield from store.start_writing(timeout, None)).stop()  # each writer first writes what the segments have
-        if most_embedded is not None and (store.lost_vectors() or 0) > most_embedded:
-            embed = None
-    catalogue = yield from read_consistently(store, Reader.unpacked)
-    rows = [row for _, row in sorted(catalogue.rows.items()) if row.version is not None and row.leaves]
-    snapshot = None if copy is None else (yield from copy.existing(catalogue))
-    leaves = sum(row.leaves for row in rows)
-    show = None if leaves >= _MIN_FOR_PROGRESS else False
-    progress = Progress(leaves, show=show, what="Looking at vectors", unit=" leaves")
-    made: dict[str, int] = {}
-    left: dict[str, int] = {}
-    checked: dict[str, Any] = {}
-    try:
-        for group in grouped(rows, _GROUP):
-            ids = [id_ for row in group for id_ in row.leaf_ids]
-            for some in _pieces(ids):
-                missing = yield from store.without_vectors(some)
-                wanted = [id_ for id_ in some if id_ in missing or id_ in again]
-                if not wanted:
-                    continue
-                copied = {} if snapshot is None else (yield Call(vectors_in, (snapshot, wanted))).records
-                vectors = {id_: record.vector for id_, record in copied.items()}
-                if there := [id_ for id_ in wanted if id_ not in vectors and id_ not in missing]:
-                    vectors |= yield from read_consistently(store, partial(Reader.fetch_vectors, ids=there))
-                rest = [id_ for id_ in wanted if id_ not in vectors]
-                if rest and embed is not None and repair:
-                    try:
-                        vectors |= yield from embedded_again(store, embed, settings, group, rest)
-                    except IndexMismatch:  # not the embedder that made the index
-                        embed = None
-                if repair and vectors:
-                    vectors = yield from write_vectors(store, vectors, timeout)
-                    checked |= vectors if len(checked) < _CHECKED else {}
-                for id_ in wanted:
-                    counts = made if repair and id_ in vectors else left
-                    document_id = LeafId.parse(id_).document_id
-                    counts[document_id] = counts.get(document_id, 0) + 1
-            progress.advance(len(ids))
-        yield from _write_until_found(store, checked, timeout)
-    finally:
-        progress.close()
-    if repair and not left:
-        yield from store.vectors_found(catalogue)
-    return Remade(made, left)
-
-
-def _write_until_found(store: Store, vectors: Mapping[str, Any], timeout: float) -> Flow[None]:
-    """Write vectors again that a search by themselves misses: a graph can lose the way to a vector it has."""
-    for _ in range(_ROUNDS):
-        lost = yield from store.not_found(list(vectors))
-        if not lost:
-            break
-        yield from write_vectors(store, {id_: vectors[id_] for id_ in lost}, timeout)
-
-
-def _pieces(ids: Sequence[str]) -> Iterator[list[str]]:
-    remaining = iter(ids)
-    while some := list(islice(remaining, _GROUP)):
-        yield some
-
-
-def embedded_again(
-    store: Store, embed: Embed, settings: IndexSettings, group: Sequence[Row], ids: Sequence[str]
-) -> Flow[dict[str, Any]]:
-    """Return leaves' vectors by id, embedded from their texts as an ``add`` does. Leaves without a text are left out."""
-    texts: dict[str, str] = {}
-    heads: dict[str, str] = {}
-    wanted = set(ids)
-    for row in group:
-        of_row = [id_ for id_ in row.leaf_ids if id_ in wanted]
-        if of_row:
-            texts |= {id_: text for id_, text in (yield from _texts(store, settings, row)).items() if id_ in wanted}
-            heads |= dict(zip(row.leaf_ids, indexed_heads(row.title, row.sections, row.leaves), strict=True))
-    if not texts:
-        return {}
-    weight = settings.title_weight
-    head_rows = (
-        {head: n for n, head in enumerate(dict.fromkeys(heads[id_] for id_ in texts if heads[id_]))} if weight else {}
-    )
-    vectors = yield from embed_in_batches(embed, [*texts.values(), *head_rows])
-    head_of = [head_rows.get(heads[id_]) for id_ in texts]
-    matrix = yield Call(blend, (vectors[: len(texts)], vectors[len(texts) :], head_of, weight))
-    return dict(zip(texts, matrix, strict=True))
-
-
-def _texts(store: Store, settings: IndexSettings, row: Row) -> Flow[dict[str, str]]:
-    """Return the text to embed for each leaf of a document, or an empty mapping if leaves are missing."""
-    if not settings.context_sentences:
-        records = yield from read_consistently(store, partial(Reader.fetch_records, ids=row.leaf_ids))
-        return {id_: text for id_, (text, _) in records.items()}
-    stored: Mapping[str, StoredLeaf] = yield from read_consistently(store, partial(Reader.fetch_leaves, ids=row.leaf_ids))
-    if len(stored) < row.leaves:
-        return {}
-    document = Document(row.document_id, "".join(stored[id_].text for id_ in row.leaf_ids))
-    leaves = [stored[id_].leaf for id_ in row.leaf_ids]
-    texts = indexed_texts(document, leaves, context_sentences=settings.context_sentences)
-    return dict(zip(row.leaf_ids, texts, strict=True))
-
-
-def write_vectors(store: Store, vectors: Mapping[str, Any], timeout: float) -> Flow[dict[str, Any]]:
-    """Write vectors of leaves that still exist, and return the written ones."""
-    writer = yield from store.start_writing(timeout, sorted({LeafId.parse(id_).document_id for id_ in vectors}))
-    try:
-        current = {}
-        for id_, vector in vectors.items():
-            leaf = LeafId.parse(id_)
-            row = writer.rows.get(leaf.document_id)
-            if row is not None and row.version == leaf.version and leaf.ordinal < row.leaves:
-                current[id_] = vector
-        yield from writer.write_vectors(current)
-        return current
-    finally:
-        writer.stop()
-
-
-_NEAR = 0.01  # greatest difference between two vectors, of length 1, of the same text embedded on different days
-
-
-class VectorPair(NamedTuple):
-    """The vectors of one leaf.
-
-    Attributes:
-        kept: The vector in the copy.
-        stored: The vector in the store.
-    """
-
-    kept: Any
-    stored: Any
-
-
-class VectorChoice(NamedTuple):
-    """Which vector is right, by leaf id.
-
-    Attributes:
-        of_copy: The copy's vectors that are right, since embedding the text again gives them.
-        of_store: Why leafspan keeps the stored vector.
-    """
-
-    of_copy: Mapping[str, Any]
-    of_store: Mapping[str, str]
-
-    def findings(self, repair: bool) -> Iterator[Finding]:
-        """Yield findings about wrong stored vectors."""
-        for document_id, ordinals in _by_document(self.of_copy).items():
-            said = f"the stored vector of {some_leaves(ordinals)} does not fit its text, the copy's does"
-            yield Finding(document_id, said, repair)
-
-
-def choose_vectors(
-    store: Store, embed: Embed | None, settings: IndexSettings, rows: Sequence[Row], pairs: Mapping[str, VectorPair]
-) -> Flow[VectorChoice]:
-    """Choose the right one of each two vectors: the one that embedding the text again gives, or else the stored one."""
-    made: Mapping[str, Any] = {}
-    if pairs and embed is not None:
-        try:
-            made = yield from embedded_again(store, embed, settings, rows, list(pairs))
-        except IndexMismatch:  # not the embedder that made the index
-            embed = None
-    of_copy, of_store = {}, {}
-    for id_, (kept, stored) in pairs.items():
-        if embed is None:
-            of_store[id_] = "no embedder on this machine can tell, so the stored one counts"
-        elif id_ not in made or not min(_distance(made[id_], kept), _distance(made[id_], stored)) <= _NEAR:
-            of_store[id_] = "its text has neither when it is embedded again, so the stored one counts"
-        elif _distance(made[id_], kept) < _distance(made[id_], stored):
-            of_copy[id_] = kept
-        else:
-            of_store[id_] = "the stored one fits its text"
-    return VectorChoice(of_copy, of_store)
-
-
-def _distance(vector: Any, other: Any) -> float:
-    """Return the length of the difference of two vectors, scaled to length 1, or infinity if they cannot be compared."""
-    import numpy as np
-
-    if vector.shape != other.shape or not np.isfinite(other).all():
-        return float("inf")
-    lengths = [max(float(np.linalg.norm(each)), 1e-30) for each in (vector, other)]
-    return float(np.linalg.norm(vector / lengths[0] - other / lengths[1]))
-
-
-def _by_document(ids: Mapping[str, Any]) -> dict[str, list[int]]:
-    found: dict[str, list[int]] = {}
-    for leaf in map(LeafId.parse, ids):
-        found.setdefault(leaf.document_id, []).append(leaf.ordinal)
-    return found
-
-
-def some_leaves(ordinals: Sequence[int]) -> str:
-    """Describe leaves by the first one and their number."""
-    return f"leaf {ordinals[0]}" + (f" (and {len(ordinals) - 1} more)" if len(ordinals) > 1 else "")
-
-
 _SAMPLE = 1_000  # leaves, evenly spread, that are searched by their own vectors
 # The share of them that may be missing, since an engine's search is approximate: of 30,000 random vectors of 256
 # dimensions, the hardest to search, it misses 36 % in a whole index. A damaged graph finds almost none.
@@ -261,11 +41,7 @@ def examine_database(store: Store) -> Flow[list[Finding]]:
 
 
 def examine_files(store: Store, *, repair: bool, timeout: float) -> Flow[list[Finding]]:
-    """Return what is wrong with vector files, their copies and the database's log, and repair it.
-
-    Raises:
-        WriterBusy: if another writer holds the index, or another process the files, for longer than the timeout.
-    """
+    """Return what is wrong with vector files, their copies and the database's log, and repair it."""
     problems = yield from store.check_files(timeout, repair=repair)
     return [Finding(name, problem, repair) for name, problem in problems.items()]
 
@@ -273,11 +49,7 @@ def examine_files(store: Store, *, repair: bool, timeout: float) -> Flow[list[Fi
 def examine_vectors(
     store: Store, copy: Mirror | None, embed: Embed | None, settings: IndexSettings, *, repair: bool, timeout: float
 ) -> Flow[list[Finding]]:
-    """Count the leaves without a vector, and those that a search by their own vector misses, and repair both.
-
-    Raises:
-        WriterBusy: if another writer holds the index for longer than the timeout.
-    """
+    """Count the leaves without a vector, and those that a search by their own vector misses, and repair both."""
     findings = []
     remade = yield from rebuild_vectors(store, copy, embed, settings, timeout=timeout, repair=repair)
     findings += [Finding(id_, f"{count} leaves had no vector", True) for id_, count in sorted(remade.made.items())]
@@ -309,3 +81,123 @@ def _not_found(store: Store) -> Flow[tuple[set[str], int, list[str]]]:
     every = [id_ for _, row in sorted(catalogue.rows.items()) if row.version is not None for id_ in row.leaf_ids]
     sample = every[:: max(1, len(every) // _SAMPLE)]
     return (yield from store.not_found(sample)), len(sample), every
+
+
+class Remade(NamedTuple):
+    """Leaves that had no vector, as the number of leaves of each document."""
+
+    made: Counter[str]  # leaves that have a vector again
+    left: Counter[str]  # leaves that still have no vector
+
+
+def rebuild_vectors(
+    store: Store,
+    copy: Mirror | None,
+    embed: Embed | None,
+    settings: IndexSettings,
+    *,
+    timeout: float,
+    repair: bool = True,
+    again: Iterable[str] = (),
+    most_embedded: int | None = None,
+) -> Flow[Remade]:
+    """Find leaves without a stored vector, and make their vectors again. After an interruption, the next call goes on.
+
+    With ``most_embedded``, no text is embedded if the vectors of more texts are missing in the segments.
+    """
+    again = set(again)
+    if repair and store.lost_vectors() is not None:
+        (yield from store.start_writing(timeout, None)).stop()  # each writer first writes what the segments have
+        if most_embedded is not None and (store.lost_vectors() or 0) > most_embedded:
+            embed = None
+    catalogue = yield from read_consistently(store, Reader.unpacked)
+    rows = [row for _, row in sorted(catalogue.rows.items()) if row.version is not None and row.leaves]
+    snapshot = None if copy is None else (yield from copy.existing(catalogue))
+    leaves = sum(row.leaves for row in rows)
+    show = None if leaves >= _MIN_FOR_PROGRESS else False
+    made, left = Counter[str](), Counter[str]()
+    checked: dict[str, Any] = {}
+    with Progress(leaves, show=show, what="Looking at vectors", unit=" leaves") as progress:
+        for group in grouped(rows, _GROUP):
+            ids = [id_ for row in group for id_ in row.leaf_ids]
+            for start in range(0, len(ids), _GROUP):
+                some = ids[start : start + _GROUP]
+                missing = yield from store.without_vectors(some)
+                wanted = [id_ for id_ in some if id_ in missing or id_ in again]
+                if not wanted:
+                    continue
+                copied = {} if snapshot is None else (yield Call(vectors_in, (snapshot, wanted))).records
+                vectors = {id_: record.vector for id_, record in copied.items()}
+                if stored := [id_ for id_ in wanted if id_ not in vectors and id_ not in missing]:
+                    vectors |= yield from read_consistently(store, partial(Reader.fetch_vectors, ids=stored))
+                rest = [id_ for id_ in wanted if id_ not in vectors]
+                if rest and embed is not None and repair:
+                    try:
+                        vectors |= yield from embedded_again(store, embed, settings, group, rest)
+                    except IndexMismatch:  # not the embedder that made the index
+                        embed = None
+                if repair and vectors:
+                    vectors = yield from write_vectors(store, vectors, timeout)
+                    checked |= vectors if len(checked) < _CHECKED else {}
+                for id_ in wanted:
+                    counts = made if repair and id_ in vectors else left
+                    counts[LeafId.parse(id_).document_id] += 1
+            progress.advance(len(ids))
+        yield from _write_until_found(store, checked, timeout)
+    if repair and not left:
+        yield from store.vectors_found(catalogue)
+    return Remade(made, left)
+
+
+def _write_until_found(store: Store, vectors: Mapping[str, Any], timeout: float) -> Flow[None]:
+    """Write vectors again that a search by themselves misses: a graph can lose the way to a vector it has."""
+    for _ in range(_ROUNDS):
+        lost = yield from store.not_found(list(vectors))
+        if not lost:
+            break
+        yield from write_vectors(store, {id_: vectors[id_] for id_ in lost}, timeout)
+
+
+def embedded_again(
+    store: Store, embed: Embed, settings: IndexSettings, group: Sequence[Row], ids: Sequence[str]
+) -> Flow[dict[str, Any]]:
+    """Return leaves' vectors by id, embedded from their texts as an ``add`` does. Leaves without a text are left out."""
+    texts: dict[str, str] = {}
+    heads: dict[str, str] = {}
+    wanted = set(ids)
+    for row in group:
+        of_row = [id_ for id_ in row.leaf_ids if id_ in wanted]
+        if of_row:
+            texts |= {id_: text for id_, text in (yield from _texts(store, settings, row)).items() if id_ in wanted}
+            heads |= dict(zip(row.leaf_ids, indexed_heads(row.title, row.sections, row.leaves), strict=True))
+    of_texts = [heads[id_] for id_ in texts]
+    vectors = yield from embed_leaves(list(texts.values()), of_texts, settings, embed)
+    return dict(zip(texts, vectors, strict=True))
+
+
+def _texts(store: Store, settings: IndexSettings, row: Row) -> Flow[dict[str, str]]:
+    """Return the text to embed for each leaf of a document, or an empty mapping if leaves are missing."""
+    if not settings.context_sentences:
+        records = yield from read_consistently(store, partial(Reader.fetch_records, ids=row.leaf_ids))
+        return {id_: text for id_, (text, _) in records.items()}
+    stored: Mapping[str, StoredLeaf] = yield from read_consistently(store, partial(Reader.fetch_leaves, ids=row.leaf_ids))
+    if len(stored) < row.leaves:
+        return {}
+    document = Document(row.document_id, "".join(stored[id_].text for id_ in row.leaf_ids))
+    leaves = [stored[id_].leaf for id_ in row.leaf_ids]
+    texts = indexed_texts(document, leaves, context_sentences=settings.context_sentences)
+    return dict(zip(row.leaf_ids, texts, strict=True))
+
+
+def write_vectors(store: Store, vectors: Mapping[str, Any], timeout: float) -> Flow[dict[str, Any]]:
+    """Write vectors of leaves that still exist, and return the written ones."""
+    documents = sorted({LeafId.parse(id_).document_id for id_ in vectors})
+    with (yield from store.start_writing(timeout, documents)) as writer:
+        current = {}
+        for id_, vector in vectors.items():
+            leaf = LeafId.parse(id_)
+            row = writer.rows.get(leaf.document_id)
+            if row is not None and row.version == leaf.version and leaf.ordinal < row.leaves:
+                current[id_] = vector
+        yield from writer.write_vectors(current)
+        return current

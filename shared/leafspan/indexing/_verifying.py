@@ -10,15 +10,16 @@ from typing import Any, NamedTuple
 
 from leafspan.documents import IndexSettings
 from leafspan.embedding import Embed
-from leafspan.errors import DamagedIndex, StorageFailed
+from leafspan.errors import DamagedIndex, IndexMismatch, StorageFailed
 from leafspan.flows import Call, Flow, Progress
 from leafspan.indexing._examining import Examination, Finding
-from leafspan.indexing._vector_repair import VectorChoice, VectorPair, choose_vectors, some_leaves, write_vectors
+from leafspan.indexing._vector_repair import embedded_again, write_vectors
 from leafspan.segments import Mirror, OpenSegment, are_same
 from leafspan.store import DocumentToWrite, Reader, Row, Store, grouped, read_consistently
 from leafspan.values import LeafId, leaf_ids
 
 _GROUP = 1_000  # leaves read at a time
+_NEAR = 0.01  # greatest difference between two vectors, of length 1, of the same text embedded on different days
 
 
 def verify(
@@ -37,18 +38,20 @@ def verify(
     compared: list[_Compared] = []
     for copy in copies:
         segments, damaged = yield from copy.stored()
-        compared.append(_Compared(copy, [_Part(each, copy.comparing(each)) for each in segments], damaged))
+        compared.append(_Compared(copy, [(each, copy.comparing(each)) for each in segments], damaged))
     documents = [row for _, row in sorted(rows.items()) if row.version is not None and row.leaves and row.damage is None]
     documents = [row for row in documents if any(each.has(row) for each in compared)]
     with Progress(sum(row.leaves for row in documents), show=options.show, what="Comparing copies") as progress:
         for group in grouped(documents, _GROUP):
             stored = yield from _stored(store, group, with_vectors=store.embedded)
-            differing = yield Call(_differing, (compared, stored, options))
-            choice = yield from choose_vectors(store, embed, settings, group, differing.vectors)
-            if options.repair and choice.of_copy:
-                yield from write_vectors(store, choice.of_copy, options.timeout)
-            findings += choice.findings(options.repair)
-            _blame(differing, choice)
+            differences, vectors = yield Call(_differences, (compared, stored, options))
+            of_copy, of_store = yield from _choose_vectors(store, embed, settings, group, vectors)
+            if options.repair and of_copy:
+                yield from write_vectors(store, of_copy, options.timeout)
+            for document_id, ordinals in _by_document(of_copy).items():
+                said = f"the stored vector of {_some_leaves(ordinals)} does not fit its text, the copy's does"
+                findings.append(Finding(document_id, said, options.repair))
+            _blame(differences, of_copy, of_store)
             progress.advance(sum(row.leaves for row in group))
     for each in compared:
         if options.repair and (each.wrong or each.damaged):
@@ -58,27 +61,12 @@ def verify(
     return sorted(findings, key=lambda finding: finding.document_id)
 
 
-class _Part(NamedTuple):
-    """A segment, and the code that compares it with documents."""
-
-    segment: OpenSegment
-    compare: Any
-
-    def first_row(self, row: Row) -> int | None:
-        """Return the first row of a document's current version in the segment, or None if the segment does not have it."""
-        documents = self.segment.documents
-        place = documents.find(row.document_id)
-        if place is None or documents.document(place) != (row.document_id, row.version, row.leaves):
-            return None
-        return self.segment.starts[place]
-
-
 @dataclass(slots=True)
 class _Compared:
     """The state of one copy's comparison."""
 
     copy: Mirror
-    parts: Sequence[_Part]  # its segments
+    parts: Sequence[tuple[OpenSegment, Any]]  # its segments, each with the code that compares it with documents
     damaged: Mapping[Path, str]  # what is wrong with unreadable files
     wrong: list[OpenSegment] = field(default_factory=list)  # segments with differences
     problems: list[tuple[str, str]] = field(default_factory=list)  # the differences, as documents and problems
@@ -92,7 +80,16 @@ class _Compared:
 
     def has(self, row: Row) -> bool:
         """Whether the copy has a document."""
-        return any(part.first_row(row) is not None for part in self.parts)
+        return any(_first_row(segment, row) is not None for segment, _ in self.parts)
+
+
+def _first_row(segment: OpenSegment, row: Row) -> int | None:
+    """Return the first row of a document's current version in a segment, or None if the segment does not have it."""
+    documents = segment.documents
+    place = documents.find(row.document_id)
+    if place is None or documents.document(place) != (row.document_id, row.version, row.leaves):
+        return None
+    return segment.starts[place]
 
 
 class _Difference(NamedTuple):
@@ -100,15 +97,12 @@ class _Difference(NamedTuple):
 
     compared: _Compared
     segment: OpenSegment
-    document: DocumentToWrite
+    row: Row
     ordinals: Sequence[int]
 
 
-class _Differing(NamedTuple):
-    """The differences of a group of documents: leaves in segments, and pairs of vectors by leaf id."""
-
-    leaves: Sequence[_Difference]
-    vectors: Mapping[str, VectorPair]
+_Pair = tuple[Any, Any]
+"""The vectors of one leaf in the copy and in the store."""
 
 
 def _stored(store: Store, rows: Sequence[Row], *, with_vectors: bool) -> Flow[list[DocumentToWrite]]:
@@ -148,14 +142,16 @@ def _stored_vectors(store: Store, ids: Sequence[str]) -> Flow[dict[str, Any]]:
     return {id_: record.vector for id_, record in records.items() if record.vector is not None}
 
 
-def _differing(compared: Sequence[_Compared], documents: Sequence[DocumentToWrite], options: Examination) -> _Differing:
-    """Return options documents differ between the store and the copies."""
-    leaves: list[_Difference] = []
-    vectors: dict[str, VectorPair] = {}
+def _differences(
+    compared: Sequence[_Compared], documents: Sequence[DocumentToWrite], options: Examination
+) -> tuple[list[_Difference], dict[str, _Pair]]:
+    """Return where documents differ between the store and the copies, and the differing vectors by leaf id."""
+    differences: list[_Difference] = []
+    vectors: dict[str, _Pair] = {}
     for document in documents:
         for each in compared:
             for segment, compare in each.parts:
-                first = _Part(segment, compare).first_row(document.row)
+                first = _first_row(segment, document.row)
                 if first is None or ("vectors" in segment.arrays and document.vectors is None):
                     continue
                 try:
@@ -164,9 +160,10 @@ def _differing(compared: Sequence[_Compared], documents: Sequence[DocumentToWrit
                     ordinals = range(document.row.leaves)  # its arrays do not even match each other
                 if not ordinals or not _is_as_written(document, options):
                     continue
-                leaves.append(_Difference(each, segment, document, ordinals))
-                vectors |= _pairs(segment, first, document, ordinals)
-    return _Differing(leaves, vectors)
+                differences.append(_Difference(each, segment, document.row, ordinals))
+                if "vectors" in segment.arrays:
+                    vectors |= _pairs(segment.arrays["vectors"], first, document, ordinals)
+    return differences, vectors
 
 
 def _is_as_written(document: DocumentToWrite, options: Examination) -> bool:
@@ -180,30 +177,70 @@ def _is_as_written(document: DocumentToWrite, options: Examination) -> bool:
     return True
 
 
-def _pairs(
-    segment: OpenSegment, first: int, document: DocumentToWrite, ordinals: Sequence[int]
-) -> Iterator[tuple[str, VectorPair]]:
-    """Yield the differing vectors of these leaves, by id. A copy without vectors yields nothing."""
-    if "vectors" not in segment.arrays:
-        return
-    row = document.row
-    for ordinal, id_ in zip(ordinals, leaf_ids(row.document_id, row.version or "", ordinals), strict=True):
-        kept, stored = segment.arrays["vectors"][first + ordinal], document.vectors[ordinal]
-        if not are_same(kept[None], stored[None])[0]:
-            yield id_, VectorPair(kept, stored)
+def _pairs(copied: Any, first: int, document: DocumentToWrite, ordinals: Sequence[int]) -> Iterator[tuple[str, _Pair]]:
+    """Yield the differing vectors of these leaves, by id."""
+    ids = leaf_ids(document.row.document_id, document.row.version or "", ordinals)
+    for ordinal, id_ in zip(ordinals, ids, strict=True):
+        pair = copied[first + ordinal], document.vectors[ordinal]
+        if not are_same(pair[0][None], pair[1][None])[0]:
+            yield id_, pair
 
 
-def _blame(differing: _Differing, choice: VectorChoice) -> None:
+def _choose_vectors(
+    store: Store, embed: Embed | None, settings: IndexSettings, rows: Sequence[Row], pairs: Mapping[str, _Pair]
+) -> Flow[tuple[dict[str, Any], dict[str, str]]]:
+    """Return the copy's vectors that embedding the text again gives, and for each other leaf why the stored one wins."""
+    made: Mapping[str, Any] = {}
+    if pairs and embed is not None:
+        try:
+            made = yield from embedded_again(store, embed, settings, rows, list(pairs))
+        except IndexMismatch:  # not the embedder that made the index
+            embed = None
+    of_copy, of_store = {}, {}
+    for id_, (copied, stored) in pairs.items():
+        if embed is None:
+            of_store[id_] = "no embedder on this machine can tell, so the stored one counts"
+        elif id_ not in made or not min(_distance(made[id_], copied), _distance(made[id_], stored)) <= _NEAR:
+            of_store[id_] = "its text has neither when it is embedded again, so the stored one counts"
+        elif _distance(made[id_], copied) < _distance(made[id_], stored):
+            of_copy[id_] = copied
+        else:
+            of_store[id_] = "the stored one fits its text"
+    return of_copy, of_store
+
+
+def _distance(vector: Any, other: Any) -> float:
+    """Return the length of the difference of two vectors, scaled to length 1, or infinity if they cannot be compared."""
+    import numpy as np
+
+    if vector.shape != other.shape or not np.isfinite(other).all():
+        return float("inf")
+    lengths = [max(float(np.linalg.norm(each)), 1e-30) for each in (vector, other)]
+    return float(np.linalg.norm(vector / lengths[0] - other / lengths[1]))
+
+
+def _blame(differences: Sequence[_Difference], of_copy: Mapping[str, Any], of_store: Mapping[str, str]) -> None:
     """Record what is wrong with the copies."""
-    for compared, segment, document, ordinals in differing.leaves:
-        row = document.row
+    for compared, segment, row, ordinals in differences:
         ids = dict(zip(ordinals, leaf_ids(row.document_id, row.version or "", ordinals), strict=True))
         of_vectors = "vectors" in segment.arrays
-        wrong = [ordinal for ordinal, id_ in ids.items() if not of_vectors or id_ not in choice.of_copy]
+        wrong = [ordinal for ordinal, id_ in ids.items() if not of_vectors or id_ not in of_copy]
         if not wrong:
             continue
         if segment not in compared.wrong:
             compared.wrong.append(segment)
-        why = {choice.of_store[ids[ordinal]] for ordinal in wrong if of_vectors and ids[ordinal] in choice.of_store}
-        said = f"its copied {compared.copy.content} differ from what is stored in {some_leaves(wrong)}"
+        why = {of_store[ids[ordinal]] for ordinal in wrong if of_vectors and ids[ordinal] in of_store}
+        said = f"its copied {compared.copy.content} differ from what is stored in {_some_leaves(wrong)}"
         compared.problems.append((row.document_id, "; ".join([said, *sorted(why)])))
+
+
+def _by_document(ids: Mapping[str, Any]) -> dict[str, list[int]]:
+    ordinals: dict[str, list[int]] = {}
+    for leaf in map(LeafId.parse, ids):
+        ordinals.setdefault(leaf.document_id, []).append(leaf.ordinal)
+    return ordinals
+
+
+def _some_leaves(ordinals: Sequence[int]) -> str:
+    """Describe leaves by the first one and their number."""
+    return f"leaf {ordinals[0]}" + (f" (and {len(ordinals) - 1} more)" if len(ordinals) > 1 else "")

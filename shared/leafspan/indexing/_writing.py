@@ -199,20 +199,31 @@ def vectors_of(
     embed: Embed,
     embedding: Callable[[int], Callable[[int], None]] = lambda _: lambda _: None,
 ) -> Flow[list[Any]]:
-    """Return a matrix for each document, with a row for each leaf.
+    """Return a matrix for each document, with a row for each leaf."""
+    texts = [text for split in documents for text in split.texts]
+    heads = [head for split in documents for head in split.heads]
+    vectors = iter((yield from embed_leaves(texts, heads, settings, embed, embedding)))
+    return [list(islice(vectors, len(split.leaves))) for split in documents]
+
+
+def embed_leaves(
+    texts: Sequence[str],
+    heads: Sequence[str],
+    settings: IndexSettings,
+    embed: Embed,
+    embedding: Callable[[int], Callable[[int], None]] = lambda _: lambda _: None,
+) -> Flow[Sequence[Any]]:
+    """Return the vector of each leaf, from its text, and the title and headings above it.
 
     ``embedding`` gets the number of texts, and returns a function that counts embedded texts.
     """
-    texts = [text for split in documents for text in split.texts]
-    heads = [head for split in documents for head in split.heads]
     weight = settings.title_weight
     rows = {head: row for row, head in enumerate(dict.fromkeys(filter(None, heads)))} if weight else {}
     vectors = yield from embed_in_batches(embed, [*texts, *rows], embedding(len(texts) + len(rows)))
     if not texts:
-        return [[] for _ in documents]
+        return []
     head_of = [*map(rows.get, heads)]
-    blended = iter((yield Call(blend, (vectors[: len(texts)], vectors[len(texts) :], head_of, weight))))
-    return [list(islice(blended, len(split.leaves))) for split in documents]
+    return (yield Call(blend, (vectors[: len(texts)], vectors[len(texts) :], head_of, weight)))  # type: ignore[no-any-return]
 
 
 class ToPrepare(NamedTuple):

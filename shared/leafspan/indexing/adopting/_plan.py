@@ -37,7 +37,7 @@ def open_source(thing: Any, collection: str | None, docstore: Any, timeout: floa
         raise InvalidArgument(f"collection must be the name of a collection, got {shown(collection)}")
     if docstore is not None and not hasattr(docstore, "get_document"):
         raise InvalidArgument(f"docstore must be a docstore of LlamaIndex, got {shown(docstore)}")
-    source = yield from _found(thing, collection, docstore, timeout)
+    source = yield from _opened(thing, collection, docstore, timeout)
     try:
         if (yield from source.collection.maker()) == MADE_BY_LEAFSPAN:
             name = source.collection.name
@@ -48,16 +48,16 @@ def open_source(thing: Any, collection: str | None, docstore: Any, timeout: floa
     return source
 
 
-def _found(thing: Any, collection: str | None, docstore: Any, timeout: float) -> Flow[Source]:
+def _opened(thing: Any, collection: str | None, docstore: Any, timeout: float) -> Flow[Source]:
     if isinstance(thing, str | Path):
         check_path("source", thing)
         client = yield Call(open_chroma, (thing,))
         try:
-            found = yield from find_collection(client, collection, place=f"in {str(thing)!r}")
+            own = yield from find_collection(client, collection, place=f"in {str(thing)!r}")
         except BaseException:
             client.close()
             raise
-        return Source(found, docstore=docstore, opened=client)
+        return Source(own, docstore=docstore, opened=client)
     if hasattr(thing, "get_collection") and hasattr(thing, "list_collections"):
         return Source((yield from find_collection(thing, collection, timeout=timeout)), docstore=docstore)
     if collection is not None:
