@@ -167,14 +167,9 @@ class FileMemory:
         except OSError:
             return None
         status = [seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_ino, recipe]
-        earlier = self._earlier.get(str(path))
-        if (
-            not files.checksum
-            and earlier
-            and earlier[:-1] == status
-            and all(self._has(name, *each) for each in earlier[-1])
-        ):
-            return [id_ for id_, _ in earlier[-1]]
+        *earlier, documents = self._earlier.get(str(path), [[]])
+        if not files.checksum and earlier == status and all(self._has(name, *each) for each in documents):
+            return [id_ for id_, _ in documents]
         if max(seen.st_mtime_ns, seen.st_ctime_ns) + _COARSEST < now:
             self._new[str(path)] = status
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,6 +14,10 @@ from leafspan.engines import Record
 from leafspan.engines.chroma import MADE_BY_LEAFSPAN, NODE_KEY, ForeignCollection, find_collection, open_chroma
 from leafspan.errors import InvalidArgument, InvalidDocument
 from leafspan.flows import Call, Flow, Progress
+
+_NODE_KEYS = frozenset({NODE_KEY, "_node_type", "document_id", "doc_id", "ref_doc_id"})  # added by LlamaIndex itself
+_SOURCE, _PARENT, _CHILDREN = "1", "4", "5"  # LlamaIndex's relationships of a node
+DELETED = "it was deleted while the collection was read"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,20 +72,12 @@ def _opened(thing: Any, collection: str | None, docstore: Any, timeout: float) -
         docstore = thing.docstore if docstore is None else docstore
         thing = thing.vector_store
     handle = getattr(thing, "_collection", thing)
-    if not _has(handle, ("get", "query", "count", "name")):
+    if not all(hasattr(handle, name) for name in ("get", "query", "count", "name")):
         raise InvalidArgument(
             "source must be a Chroma of LangChain, a ChromaVectorStore, StorageContext or VectorStoreIndex of LlamaIndex, "
             f"a collection or client of chromadb, or a folder, got {type(thing).__name__}"
         )
     return Source(ForeignCollection(handle, timeout), getattr(thing, "embeddings", None) or embedder, docstore)
-
-
-def _has(thing: object, names: Iterable[str]) -> bool:
-    return all(hasattr(thing, name) for name in names)
-
-
-_NODE_KEYS = frozenset({NODE_KEY, "_node_type", "document_id", "doc_id", "ref_doc_id"})  # added by LlamaIndex itself
-_SOURCE, _PARENT, _CHILDREN = "1", "4", "5"  # LlamaIndex's relationships of a node
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,9 +195,6 @@ def embedded_texts(record: SourceRecord, text: str) -> list[str]:
     return [whole.format(metadata_str=separator.join(lines), content=text).strip(), text]
 
 
-DELETED = "it was deleted while the collection was read"
-
-
 class Member(NamedTuple):
     """A record that becomes a leaf of a document."""
 
@@ -298,7 +291,10 @@ class _Planning:
                 alone.append(record.id)
             else:
                 members.setdefault(whole, []).append(Member(record.id, start))
-        planned = [PlannedDocument(whole, tuple(sorted(pieces, key=_order))) for whole, pieces in members.items()]
+        planned = [
+            PlannedDocument(whole, tuple(sorted(pieces, key=lambda piece: (piece.start or 0, piece.id))))
+            for whole, pieces in members.items()
+        ]
         for id_ in alone:
             if id_ in members:
                 self._skip(id_, "its id belongs to a document that other records are pieces of")
@@ -340,7 +336,3 @@ class _Planning:
             return None, None
         parent = getattr(node, "parent_node", None)
         return getattr(node, "start_char_idx", None), None if parent is None else parent.node_id
-
-
-def _order(member: Member) -> tuple[int, str]:
-    return member.start or 0, member.id
