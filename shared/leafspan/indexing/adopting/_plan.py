@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -292,7 +293,7 @@ class _Planning:
             else:
                 members.setdefault(whole, []).append(Member(record.id, start))
         planned = [
-            PlannedDocument(whole, tuple(sorted(pieces, key=lambda piece: (piece.start or 0, piece.id))))
+            PlannedDocument(whole, tuple(sorted(pieces, key=attrgetter("start", "id"))))
             for whole, pieces in members.items()
         ]
         for id_ in alone:
