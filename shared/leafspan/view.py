@@ -574,12 +574,12 @@ class View:
     def _ingest_rules(self, volatile_keys: Collection[str], *, dry_run: bool = False) -> IngestRules:
         """How one call reads and checks documents."""
         check = partial(check_document, volatile_keys=checked_keys(volatile_keys))
-        scope = self._scope
+        if (scope := self._scope) is None:
+            return indexing.IngestRules(FileReading(check, self._store.home))
 
         def check_scope(document: Any, *, flatten_metadata: bool = False) -> Document:
             """Check the scope, too, so that a sync skips a file of another tenant, like any file that cannot be stored."""
-            checked = check(document, flatten_metadata=flatten_metadata)
-            return checked if scope is None else scope.checked(checked)
+            return scope.checked(check(document, flatten_metadata=flatten_metadata))
 
         return indexing.IngestRules(FileReading(check_scope, self._store.home))
 

@@ -222,7 +222,8 @@ class _Ingestion:
                 document, hash_, old, language = changed
                 split = yield Call(split_document, (document, hash_, settings, language, old, self.progress.splitting))
                 self.progress.split(len(split.leaves))
-                self._check_going_on()
+                if self.has_failed:
+                    raise _GivenUp
             if documents and (leaves + len(split.leaves) > batch or len(documents) >= batch):
                 self.left_over = split
                 break
@@ -238,7 +239,7 @@ class _Ingestion:
         scope = self.target.scope
         while True:
             while not self.looked_up:  # read and look up several at once
-                documents = yield Call(_next, (self.documents,))
+                documents = yield Call(list, (islice(self.documents, _LOOKED_UP),))  # this may read files
                 if not documents:
                     return None
                 documents = yield from self.files.with_stored_ids(documents)
@@ -296,14 +297,10 @@ class _Ingestion:
 
         def embedded(more: int) -> None:
             count(more)
-            self._check_going_on()
+            if self.has_failed:
+                raise _GivenUp
 
         return embedded
-
-    def _check_going_on(self) -> None:
-        """Stop work that runs beside a failed write."""
-        if self.has_failed:
-            raise _GivenUp
 
     def _write_beside(self, group: Group) -> Flow[Group]:
         """Write a group while the following one is split and embedded, and return the following group.
@@ -346,11 +343,6 @@ class _Ingestion:
                 self.progress.splitting(group.characters)
                 self.progress.counter("Embedding", group.leaves, group.characters, 1)(1)
                 yield from self._write(group)
-
-
-def _next(documents: Iterator[Document]) -> list[Document]:
-    """Return some more documents. This may read files."""
-    return list(islice(documents, _LOOKED_UP))
 
 
 def _count_languages(reader: Reader, without: Container[str]) -> Flow[Counter[str]]:

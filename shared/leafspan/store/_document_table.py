@@ -89,9 +89,8 @@ class DocumentTable:
 
     def find(self, document_id: str) -> int | None:
         """The number of the document with this id, or None if the table does not have it."""
-        id_ = encoded(document_id)
-        key = _key(id_)
-        keys = self._keys
+        id_ = document_id.encode("utf-8", _SURROGATES)
+        key, keys = _key(id_), self._keys
         at = bisect_left(keys, key)
         while at < len(keys) and keys[at] == key:
             number: int = self._order[at]

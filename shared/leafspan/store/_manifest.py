@@ -139,7 +139,7 @@ class Row:
 
     def pack(self) -> dict[str, str]:
         """The row as the metadata of its record. The checksum comes last."""
-        return packed_row(self.packed)
+        return {ROW_KEY: self.packed}
 
     @property
     def packed(self) -> str:

@@ -275,14 +275,12 @@ class StoredRows(Mapping[str, Row]):
         replaced = sum(self.block.documents.find(id_) is not None for id_ in self._changes)
         return len(self.block.documents) - replaced + sum(each is not None for each in self._changes.values())
 
-    def _place(self, document_id: str) -> Place | Row | None:
-        if document_id in self._changes:
-            return self._changes[document_id]
-        at = self.block.documents.find(document_id)
-        return None if at is None else self.block.place(at)
-
     def _read(self, document_id: str) -> Row | None:
-        each = self._place(document_id)
+        if document_id in self._changes:
+            each = self._changes[document_id]
+        else:
+            at = self.block.documents.find(document_id)
+            each = None if at is None else self.block.place(at)
         if each is None or isinstance(each, Row):
             return each
         return self._unpacked(document_id, each, self._source.packed([each.number]).get(each.number))

@@ -115,12 +115,13 @@ class Writer:
     ) -> Flow[None]:
         """Add documents or replace existing ones. ``made`` is data that was derived from them before."""
         documents = yield Call(_all_with_checksums, (documents,))
-        stored = yield from self._leaves_of({id_ for each in documents if self._is_damaged(id_ := each.row.document_id)})
+        rows = {id_: self.rows.get(id_) for id_ in (each.row.document_id for each in documents)}
+        stored = yield from self._leaves_of({id_ for id_, row in rows.items() if row and row.damage})
         in_the_way = [id_ for ids in stored.values() for id_ in ids]
         noted = []  # rows for step 1
         with_leftovers = {}  # rows for step 3, of documents that were there
         for row, texts, _, _ in documents:
-            old = self.rows.get(row.document_id)
+            old = rows[row.document_id]
             before = old or replace(row, hash="", version=None, leaves=0, characters=0, words=0, checksums="")
             if old is not None and old.damage is not None:
                 before = replace(old, leftovers=_versions(stored[row.document_id], row.version), damage=None)
@@ -224,10 +225,6 @@ class Writer:
             self.rows = earlier.with_rows(rows)
         else:
             self.rows = {id_: row for id_, row in {**earlier, **rows}.items() if row is not None}
-
-    def _is_damaged(self, document_id: str) -> bool:
-        row = self.rows.get(document_id)
-        return row is not None and row.damage is not None
 
     def _leaves_of(self, documents: Collected[str]) -> Flow[dict[str, list[str]]]:
         """The ids of all leaves of documents whose rows are damaged, by document."""
