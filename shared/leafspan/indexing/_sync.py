@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from leafspan.checks import check_flag, check_text, shown
 from leafspan.documents import language_of, read_documents, to_document, with_language
@@ -71,9 +71,8 @@ class SyncOptions:
     progress: bool | None = None
 
     def __post_init__(self) -> None:
-        check_flag("dry_run", self.dry_run)
-        check_flag("allow_empty", self.allow_empty)
-        check_flag("flatten_metadata", self.flatten_metadata)
+        for name in ("dry_run", "allow_empty", "flatten_metadata"):
+            check_flag(name, getattr(self, name))
 
 
 def sync(target: WriteTarget, source: object, options: SyncOptions, rules: IngestRules) -> Flow[Synced]:
@@ -143,29 +142,6 @@ def _doomed(left: Sequence[Row], coverage: Coverage, reading: FileReading, names
     return [row for row in gone if not reading.may_be_unread(file_path(row, names))]
 
 
-EVERYTHING = "everything"
-"""The value of ``within`` for a source that covers the whole index or view."""
-
-
-_REMEDY = "; to delete the documents that were read there, pass allow_empty=True (--allow-empty)"
-
-
-class Coverage(Protocol):
-    """A source of documents that knows what it covers."""
-
-    def read(self, rows: Callable[[], Collection[Row]]) -> Iterator[Document]:
-        """Yield the source's documents."""
-        ...
-
-    def covers(self, row: Row) -> bool:
-        """Whether the source would have this row's document, unless it was deleted there."""
-        ...
-
-    def empty_parts(self, doomed: Collection[Row]) -> list[str]:
-        """Return, after reading, the empty parts of the source whose documents would be deleted."""
-        ...
-
-
 def to_coverage(target: WriteTarget, source: Any, options: SyncOptions, reading: FileReading) -> Coverage:
     """Return what a user's source covers."""
     within, source_key = options.within, options.source_key
@@ -189,7 +165,7 @@ def to_coverage(target: WriteTarget, source: Any, options: SyncOptions, reading:
     if source_key is not None:
         check_text("source_key", source_key)
         return SourceKeyCoverage(documents, source_key)
-    if isinstance(within, str) and within == EVERYTHING:
+    if isinstance(within, str) and within == "everything":
         return FilterCoverage(documents, None, target.scope)
     if isinstance(within, str):
         raise InvalidArgument(f"within must be a filter or 'everything', got {shown(within)}")
@@ -214,6 +190,9 @@ def _as_files(source: Any) -> list[Files] | None:
     return [each if isinstance(each, Files) else Files(each) for each in things]
 
 
+_REMEDY = "; to delete the documents that were read there, pass allow_empty=True (--allow-empty)"
+
+
 class FileCoverage:
     """Files cover the documents that were read from the same paths, and would be read from there again."""
 
@@ -227,7 +206,7 @@ class FileCoverage:
         self._allow_empty = allow_empty
 
     def read(self, rows: Callable[[], Collection[Row]]) -> Iterator[Document]:
-        """A missing path is an error before anything is read."""
+        """Yield the source's documents. A missing path is an error before anything is read."""
         present = [part for part in self._parts if not self._allow_empty or is_there(part.path)]
         for part in present:
             remedy = "" if is_there(part.path) or not any(map(part.has, rows())) else _REMEDY
@@ -236,11 +215,12 @@ class FileCoverage:
             yield from self._reading.read(part.files)
 
     def covers(self, row: Row) -> bool:
-        """Documents of files that could not be read stay in the index."""
+        """Whether the source would have this row's document, unless it was deleted there or could not be read."""
         parts = [part for part in self._parts if part.has(row)]
         return bool(parts) and not any(self._reading.may_be_unread(path) for path in (part.path_of(row) for part in parts))
 
     def empty_parts(self, doomed: Collection[Row]) -> list[str]:
+        """Return, after reading, the empty parts of the source whose documents would be deleted."""
         return [
             repr(str(part.path))
             for part in self._parts
@@ -330,3 +310,7 @@ def _is_key(value: object) -> bool:
 
 def _filterable(document: Document) -> Mapping[str, object]:
     return with_language(document.metadata, language_of(document))
+
+
+Coverage = FileCoverage | FilterCoverage | SourceKeyCoverage
+"""A source of documents that knows what it covers."""

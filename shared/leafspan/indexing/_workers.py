@@ -16,7 +16,7 @@ from functools import partial
 from itertools import chain
 from multiprocessing import get_context, parent_process
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from leafspan.checks import check_whole
 from leafspan.errors import FunctionFailed, InvalidArgument, LeafspanError, MissingExtra
@@ -26,18 +26,6 @@ T = TypeVar("T")
 
 _AHEAD = 2  # tasks in progress for each worker
 _MOST_ENDS = 3  # times that processes may end before their task is done
-
-
-class Processes(Protocol):
-    """Runs functions in other processes."""
-
-    def submit(self, function: Callable[..., T], *arguments: Any) -> Future[T]:
-        """Start a function."""
-        ...
-
-    def close(self) -> None:
-        """End the processes."""
-        ...
 
 
 @dataclass(slots=True)
@@ -54,7 +42,7 @@ class Workers:
     """The worker processes. If one ends early, for example without memory, others repeat its work."""
 
     def __init__(self, count: int, start: Callable[[], Processes]) -> None:
-        self.count = count
+        self.most_waiting = _AHEAD * count  # tasks in progress at a time
         self._start = start
         self._pool = start()
         self._ends = 0
@@ -74,11 +62,6 @@ class Workers:
     def close(self) -> None:
         """End the processes."""
         self._pool.close()
-
-    @property
-    def most_waiting(self) -> int:
-        """The number of tasks that may be in progress at a time."""
-        return _AHEAD * self.count
 
     def begin(self, function: Callable[..., T], *arguments: Any) -> Task[T]:
         """Start a function. Its first argument is the object that the workers share."""
@@ -146,6 +129,9 @@ class RayProcesses:
         """The cluster stays, since others may use it."""
 
 
+Processes: TypeAlias = LocalProcesses | RayProcesses
+
+
 @contextmanager
 def started(count: int, shared: object) -> Iterator[Workers | None]:
     """A context with workers that pass ``shared`` to each function as its first argument. None if ``count`` is 0.
@@ -203,7 +189,9 @@ def _with_kept(function: Callable[..., T], *arguments: Any) -> T:
 
 def _with_shared(shared: bytes, function: Callable[..., T], *arguments: Any) -> T:
     try:
-        return _called_with(shared, function, *arguments)
+        if _kept.get("content") != shared:
+            _kept.update(shared=_loaded(shared), content=shared)
+        return function(_kept["shared"], *arguments)
     except Exception:
         raise
     except BaseException as error:  # the process that gets it would end without a word
@@ -213,16 +201,14 @@ def _with_shared(shared: bytes, function: Callable[..., T], *arguments: Any) -> 
         ) from None
 
 
-def _called_with(shared: bytes, function: Callable[..., T], *arguments: Any) -> T:
-    if _kept.get("content") != shared:
-        try:
-            _kept.update(shared=pickle.loads(shared), content=shared)
-        except Exception as error:
-            raise InvalidArgument(
-                f"a worker cannot load the embedder, the splitter or the analyzer ({error}): define them in a module that "
-                'it can import, or name the embedder as "package.module:attribute"'
-            ) from error
-    return function(_kept["shared"], *arguments)
+def _loaded(shared: bytes) -> Any:
+    try:
+        return pickle.loads(shared)
+    except Exception as error:
+        raise InvalidArgument(
+            f"a worker cannot load the embedder, the splitter or the analyzer ({error}): define them in a module that "
+            'it can import, or name the embedder as "package.module:attribute"'
+        ) from error
 
 
 def _own_error(error: Exception) -> Exception:
