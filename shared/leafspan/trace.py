@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
@@ -350,16 +350,9 @@ class Trace:
         Args:
             query: Phrasing of the question.
         """
-        return replace(
-            self,
-            hits=_done_for(query, self.hits),
-            fused=_done_for(query, self.fused),
-            calibrated=_done_for(query, self.calibrated),
-            filled=_done_for(query, self.filled),
-            merges=_done_for(query, self.merges),
-            kept_apart=_done_for(query, self.kept_apart),
-            united=_done_for(query, self.united),
-        )
+        names = ("hits", "fused", "calibrated", "filled", "merges", "kept_apart", "united")
+        steps: dict[str, Any] = {name: _done_for(query, getattr(self, name)) for name in names}
+        return replace(self, **steps)
 
     def with_texts(self, change: Callable[[str], str]) -> Trace:
         """The same trace with changed phrasings, source names and notes, and without filters, which contain texts too.
