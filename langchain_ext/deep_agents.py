@@ -139,17 +139,21 @@ class IndexBackend(BackendProtocol):
     def _grep(self, pattern: str, path: str | None, glob: str | None, most: int | None) -> Flow[GrepResult]:
         if not pattern:  # each line contains it
             return GrepResult(error="pattern must have at least one character, got ''")
-        search = _Grep(pattern, most, self._timeout)
+        end = None if self._timeout is None else time.monotonic() + self._timeout
+        matches: list[GrepMatch] = []
         for each in _matching((yield from self._sizes()), glob, path):
-            if search.is_late:
-                break
+            if end is not None and time.monotonic() > end:
+                return GrepResult(matches=matches, truncated=True)
             try:
                 text = yield from self._text(each["path"])
             except DocumentNotFound:
                 continue  # somebody has deleted it meanwhile
-            if search.take(each["path"], text):
-                break
-        return search.result()
+            for number, line in enumerate(LINE_END.split(text), 1) if pattern in text else ():
+                if pattern in line:
+                    if most is not None and len(matches) >= most:
+                        return GrepResult(matches=matches, truncated=True)
+                    matches.append(GrepMatch(path=each["path"], line=number, text=line))
+        return GrepResult(matches=matches, truncated=False)
 
     def _download(self, path: str) -> Flow[FileDownloadResponse]:
         try:
@@ -186,39 +190,6 @@ async def _aanswer(flow: Flow[Result], refused: Callable[..., Result]) -> Result
         return await arun(flow)
     except (LeafspanError, InvalidGlobPatternError) as error:
         return refused(error=error_text(error))
-
-
-class _Grep:
-    """A search for an exact text, which stops at a number of lines or after a time."""
-
-    def __init__(self, pattern: str, most: int | None, seconds: float | None) -> None:
-        self._pattern = pattern
-        self._most = most
-        self._end = None if seconds is None else time.monotonic() + seconds
-        self._found: list[GrepMatch] = []
-        self._stopped = False
-
-    @property
-    def is_late(self) -> bool:
-        """Whether the time is over, so that the result is incomplete."""
-        self._stopped = self._stopped or (self._end is not None and time.monotonic() > self._end)
-        return self._stopped
-
-    def take(self, path: str, text: str) -> bool:
-        """Search a document, and return True if it has more lines than the limit allows."""
-        if self._pattern not in text:
-            return False
-        for number, line in enumerate(LINE_END.split(text), 1):
-            if self._pattern in line:
-                if self._most is not None and len(self._found) >= self._most:
-                    self._stopped = True
-                    return True
-                self._found.append(GrepMatch(path=path, line=number, text=line))
-        return False
-
-    def result(self) -> GrepResult:
-        """The found lines, with a mark if the search stopped early."""
-        return GrepResult(matches=self._found, truncated=self._stopped)
 
 
 def _path(document_id: str) -> str:
@@ -265,8 +236,8 @@ def _matching(sizes: Mapping[str, int], pattern: str | None, path: str | None) -
     names = {each: each.removeprefix(folder) for each in sizes if each.startswith(folder)}
     if alone in sizes:
         names[alone] = alone.rpartition("/")[2]
-    found = (each for each, name in names.items() if matches(name) or matches(_document_id(name)))
-    return [_file(each, sizes[each]) for each in sorted(found)]
+    paths = sorted(each for each, name in names.items() if matches(name) or matches(_document_id(name)))
+    return [_file(each, sizes[each]) for each in paths]
 
 
 def _window(text: str, offset: int, limit: int) -> ReadResult:

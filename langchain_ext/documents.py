@@ -19,25 +19,25 @@ def to_document(passage: Passage, *, explain: bool = False) -> Document:
 
     With ``explain`` there is also ``trace``, a list of sentences that say how the passage came about.
     """
-    given = passage.origin if isinstance(passage.origin, Document) else None
-    ours: dict[str, object] = {**({} if given else citation(passage)), "score": passage.score}
+    host_document = passage.origin if isinstance(passage.origin, Document) else None
+    ours: dict[str, object] = {**({} if host_document else citation(passage)), "score": passage.score}
     if explain:
         ours["trace"] = passage.trace.explain()
-    if given is not None:
-        return given.model_copy(update={"id": passage.id, "metadata": {**given.metadata, **ours}})
+    if host_document is not None:
+        return host_document.model_copy(update={"id": passage.id, "metadata": {**host_document.metadata, **ours}})
     return Document(id=passage.id, page_content=shown_text(passage), metadata={**passage.metadata, **ours})
 
 
-def to_stored_document(found: Passage | StoredDocument) -> Document:
+def to_stored_document(stored: Passage | StoredDocument) -> Document:
     """A vector store's document as a Document with the id and metadata that it was added with.
 
     A passage that is not all of its document has the metadata of ``to_document``, without the score.
     """
-    if isinstance(found, StoredDocument) or found.whole:
-        id_ = found.id if isinstance(found, StoredDocument) else found.document_id
-        title = {"title": found.title} if found.title else {}
-        return Document(id=id_, page_content=found.text, metadata={**title, **found.metadata})
-    document = to_document(found)
+    if isinstance(stored, StoredDocument) or stored.whole:
+        id_ = stored.id if isinstance(stored, StoredDocument) else stored.document_id
+        title = {"title": stored.title} if stored.title else {}
+        return Document(id=id_, page_content=stored.text, metadata={**title, **stored.metadata})
+    document = to_document(stored)
     del document.metadata["score"]
     return document
 

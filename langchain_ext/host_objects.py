@@ -37,13 +37,13 @@ def as_strategy(
     if not isinstance(thing, Runnable) or isinstance(thing, BaseLanguageModel):
         return check_base_retriever(name, thing, "LangChain")
     called = type(thing).__name__ if isinstance(thing, BaseRetriever) else thing.get_name()
-    found, afound = _asking(thing, child)
+    invoke, ainvoke = _asking(thing, child)
 
     def ask(question: str) -> list[HostResult]:
-        return _results(called, found(question))
+        return _results(called, invoke(question))
 
     async def aask(question: str) -> list[HostResult]:
-        return _results(called, await afound(question))
+        return _results(called, await ainvoke(question))
 
     return HostRetriever(called, ask, aask, elsewhere)
 

@@ -118,15 +118,15 @@ class RetrievalMiddleware(AgentMiddleware[RetrievalState, Any, Any]):
         """Retrieve for the question."""
         question = self._question(state)
         if not question or self._is_incomplete(state):
-            return _found([], incomplete=bool(question))
-        return _found(self._retriever_for(runtime).invoke(question))
+            return _update([], incomplete=bool(question))
+        return _update(self._retriever_for(runtime).invoke(question))
 
     async def abefore_agent(self, state: RetrievalState, runtime: Runtime[Any]) -> dict[str, Any]:
         """Like ``before_agent``, without blocking the event loop."""
         question = self._question(state)
         if not question or self._is_incomplete(state):
-            return _found([], incomplete=bool(question))
-        return _found(await self._retriever_for(runtime).ainvoke(question))
+            return _update([], incomplete=bool(question))
+        return _update(await self._retriever_for(runtime).ainvoke(question))
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
@@ -137,8 +137,8 @@ class RetrievalMiddleware(AgentMiddleware[RetrievalState, Any, Any]):
             return handler(self._with_sources(request, state.get("retrieved", [])))
         question = self._question(state)
         whole = request.model.invoke(_rewriting(state, question), _QUIETLY)
-        found = self._retriever_for(request.runtime).invoke(without_reasoning(whole.text).strip() or question)
-        return ExtendedModelResponse(handler(self._with_sources(request, found)), Command(update=_found(found)))
+        sources = self._retriever_for(request.runtime).invoke(without_reasoning(whole.text).strip() or question)
+        return ExtendedModelResponse(handler(self._with_sources(request, sources)), Command(update=_update(sources)))
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
@@ -149,8 +149,8 @@ class RetrievalMiddleware(AgentMiddleware[RetrievalState, Any, Any]):
             return await handler(self._with_sources(request, state.get("retrieved", [])))
         question = self._question(state)
         whole = await request.model.ainvoke(_rewriting(state, question), _QUIETLY)
-        found = await self._retriever_for(request.runtime).ainvoke(without_reasoning(whole.text).strip() or question)
-        return ExtendedModelResponse(await handler(self._with_sources(request, found)), Command(update=_found(found)))
+        sources = await self._retriever_for(request.runtime).ainvoke(without_reasoning(whole.text).strip() or question)
+        return ExtendedModelResponse(await handler(self._with_sources(request, sources)), Command(update=_update(sources)))
 
     def after_agent(self, state: RetrievalState, runtime: Runtime[Any]) -> dict[str, Any]:
         """Find what the answer cites."""
@@ -186,23 +186,23 @@ class RetrievalMiddleware(AgentMiddleware[RetrievalState, Any, Any]):
         last = _last_of_user(messages)
         if last is None and not sources:
             return request
-        found = "\n".join(_source(number, each) for number, each in enumerate(sources, 1))
-        text = f"Sources:\n{found or 'no sources were found'}\n\nQuestion:\n"
+        lines = "\n".join(_source(number, each) for number, each in enumerate(sources, 1))
+        text = f"Sources:\n{lines or 'no sources were found'}\n\nQuestion:\n"
         if last is None:
             messages.append(HumanMessage(f"{text}{last_question(request.state['messages'])}"))
         else:
             messages[last] = _after(text, messages[last])
-        return request.override(messages=messages, system_message=self._told(request.system_message))
+        return request.override(messages=messages, system_message=self._system(request.system_message))
 
-    def _told(self, system: SystemMessage | None) -> SystemMessage:
+    def _system(self, system: SystemMessage | None) -> SystemMessage:
         """The system message with the instructions at its end."""
         if system is None:
             return SystemMessage(self._instructions)
-        told: Any = [*system.content_blocks, {"type": "text", "text": f"\n\n{self._instructions}"}]
-        return system.model_copy(update={"content": told})
+        content = [*system.content_blocks, {"type": "text", "text": f"\n\n{self._instructions}"}]
+        return system.model_copy(update={"content": content})
 
 
-def _found(documents: list[Document], *, incomplete: bool = False) -> dict[str, Any]:
+def _update(documents: list[Document], *, incomplete: bool = False) -> dict[str, Any]:
     return {"retrieved": documents, "incomplete": incomplete, "sources": documents, "citations": []}
 
 

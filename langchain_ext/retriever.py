@@ -70,14 +70,14 @@ class BaseSpanRetriever(StrategyRetriever, BaseRetriever):
         """Takes the index by position too, like LlamaIndex's retrievers."""
         super().__init__(**options if index is None else {"index": index, **options})
 
-    def _as_strategy(self, name: str, thing: Any, asked: Any = None) -> Strategy:
-        """A base as a strategy; errors call the base ``name``. A LangChain base is called with the callbacks ``asked``."""
+    def _as_strategy(self, name: str, thing: Any, context: Any = None) -> Strategy:
+        """A base as a strategy; errors call the base ``name``. ``context`` has the callbacks of a LangChain base."""
         if not isinstance(thing, BaseSpanRetriever):
-            return as_strategy(thing, asked, name=name)
+            return as_strategy(thing, context, name=name)
         # A subclass with its own results is called like any other retriever.
-        if is_plain(thing, BaseSpanRetriever, _METHODS) and (part := thing._part_of(self, asked)):
-            return with_run(thing, part, asked)
-        return as_strategy(thing, asked, name=name, elsewhere=thing._is_elsewhere(self))
+        if is_plain(thing, BaseSpanRetriever, _METHODS) and (part := thing._part_of(self, context)) is not None:
+            return with_run(thing, part, context)
+        return as_strategy(thing, context, name=name, elsewhere=thing._is_elsewhere(self))
 
     @model_validator(mode="before")
     @classmethod
@@ -121,20 +121,18 @@ class BaseSpanRetriever(StrategyRetriever, BaseRetriever):
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **options: Any
     ) -> list[Document]:
-        asked = self._with(options)
-        child = run_manager.get_child()
+        retriever, child = self._with(options), run_manager.get_child()
         with all_ended(child):
-            passages = asked._search(query, asked._strategy(child), asked._limits(), for_several="batch")
-            return asked._results(passages)
+            strategy, limits = retriever._strategy(child), retriever._limits()
+            return retriever._results(retriever._search(query, strategy, limits, for_several="batch"))
 
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **options: Any
     ) -> list[Document]:
-        asked = self._with(options)
-        child = run_manager.get_child()
+        retriever, child = self._with(options), run_manager.get_child()
         async with aall_ended(child):
-            passages = await asked._asearch(query, asked._strategy(child), asked._limits(), for_several="abatch")
-            return asked._results(passages)
+            strategy, limits = retriever._strategy(child), retriever._limits()
+            return retriever._results(await retriever._asearch(query, strategy, limits, for_several="abatch"))
 
     def batch(
         self, inputs: list[str], config: Configs = None, *, return_exceptions: bool = False, **options: Any
@@ -150,31 +148,32 @@ class BaseSpanRetriever(StrategyRetriever, BaseRetriever):
             return_exceptions: Whether to return an error instead of its question's documents. Default: False, it is raised.
             options: Options of the retriever, instead of its own.
         """
-        if (asked := self._together(inputs, config, options)) is not None:
+        if (retriever := self._together(inputs, config, options)) is not None:
             with suppress(Exception):  # one by one, so that the other questions get answers
-                return [*map(asked._results, asked._search_many(list(inputs), asked._strategy(), asked._limits()))]
+                rows = retriever._search_many(list(inputs), retriever._strategy(), retriever._limits())
+                return [*map(retriever._results, rows)]
         return super().batch(inputs, config, return_exceptions=return_exceptions, **options)
 
     async def abatch(
         self, inputs: list[str], config: Configs = None, *, return_exceptions: bool = False, **options: Any
     ) -> list[list[Document]]:
         """Like ``batch``."""
-        if (asked := self._together(inputs, config, options)) is not None:
+        if (retriever := self._together(inputs, config, options)) is not None:
             with suppress(Exception):
-                rows = await asked._asearch_many(list(inputs), asked._strategy(), asked._limits())
-                return [*map(asked._results, rows)]
+                rows = await retriever._asearch_many(list(inputs), retriever._strategy(), retriever._limits())
+                return [*map(retriever._results, rows)]
         return await super().abatch(inputs, config, return_exceptions=return_exceptions, **options)
 
     def _together(self, questions: Sequence[Any], config: Configs, options: Mapping[str, Any]) -> Self | None:
-        """The retriever with the options of a call, or None if questions must be asked one by one."""
+        """The retriever with the options of a call, or None if each question must be searched alone."""
         methods = (*_METHODS, "invoke", "ainvoke")
         are_several = len(questions) > 1 and all(isinstance(each, str) for each in questions)
         if not are_several or not is_plain(self, BaseSpanRetriever, methods) or somebody_listens(config, len(questions)):
             return None
         with suppress(LeafspanError):
-            asked = self._with(options)
-            asked.to_dict()  # a retriever that can be written has no host objects
-            return asked if asked.retrieval_timeout is None else None
+            retriever = self._with(options)
+            retriever.to_dict()  # a retriever that can be written has no host objects
+            return retriever if retriever.retrieval_timeout is None else None
         return None
 
     def _with(self, options: Mapping[str, Any]) -> Self:
@@ -182,13 +181,13 @@ class BaseSpanRetriever(StrategyRetriever, BaseRetriever):
         if not options:
             return self
         fixed = (*BaseRetriever.model_fields, "index", "filter_policy")
-        known = [name for name in type(self).model_fields if name not in fixed]
-        check_option_names(f"a call of {type(self).__name__}", options, known)
+        names = [name for name in type(self).model_fields if name not in fixed]
+        check_option_names(f"a call of {type(self).__name__}", options, names)
         own = {name: getattr(self, name) for name in type(self).model_fields}
         changed = type(self)._checked({**own, **options, "where": self._joined(options.get("where"))})
         return self.model_copy(update={name: changed[name] for name in ("where", *options)})
 
-    def _asked(self, query: str) -> tuple[str, Strategy, CallOptions]:
+    def _call(self, query: str) -> tuple[str, Strategy, CallOptions]:
         return query, self._strategy(), self._limits()
 
     def _results(self, passages: Sequence[Passage]) -> list[Document]:

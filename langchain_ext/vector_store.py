@@ -156,8 +156,8 @@ class SpanVectorStore(VectorStore):
 
     @classmethod
     def _open_options(cls, embedding: Embeddings | None, options: Mapping[str, Any]) -> dict[str, Any]:
-        known = [name for name in signature(Index.open).parameters if name != "embedder"]
-        check_option_names(f"{cls.__name__}.from_texts", options, known)
+        names = [name for name in signature(Index.open).parameters if name != "embedder"]
+        check_option_names(f"{cls.__name__}.from_texts", options, names)
         return {"embedder": embedding, **options}
 
     @property
@@ -195,8 +195,8 @@ class SpanVectorStore(VectorStore):
 
     def _to_add(self, documents: Iterable[Document], **options: Any) -> list[StoredDocument]:
         check_option_names(f"add_documents of {type(self).__name__}", options, _ADD_OPTIONS)
-        given = {name: options[name] for name in ("flatten_metadata", "volatile_keys") if name in options}
-        return to_documents(documents, options.get("ids"), split=self._split, **{"flatten_metadata": False, **given})
+        rules = {name: options[name] for name in ("flatten_metadata", "volatile_keys") if name in options}
+        return to_documents(documents, options.get("ids"), split=self._split, **{"flatten_metadata": False, **rules})
 
     def add_texts(
         self, texts: Iterable[str], metadatas: Metadatas = None, *, ids: list[str] | None = None, **options: Any
@@ -297,13 +297,13 @@ class SpanVectorStore(VectorStore):
         self, embedding: list[float], k: int = 4, filter: object = None, **options: Any
     ) -> list[Document]:
         """Like ``similarity_search`` for a vector, which must be as long as the index's vectors."""
-        return self._found(_of(embedding), {"strategy": Vector(), "k": k, "where": filter}, options)
+        return self._search(_of(embedding), {"strategy": Vector(), "k": k, "where": filter}, options)
 
     async def asimilarity_search_by_vector(
         self, embedding: list[float], k: int = 4, filter: object = None, **options: Any
     ) -> list[Document]:
         """Like ``similarity_search_by_vector``."""
-        return await self._afound(_of(embedding), {"strategy": Vector(), "k": k, "where": filter}, options)
+        return await self._asearch(_of(embedding), {"strategy": Vector(), "k": k, "where": filter}, options)
 
     def max_marginal_relevance_search(
         self, query: str, k: int = 4, fetch_k: int = 20, lambda_mult: float = 0.5, filter: object = None, **options: Any
@@ -322,16 +322,13 @@ class SpanVectorStore(VectorStore):
         Raises:
             InvalidArgument: if an option is out of its range, or the question is blank.
         """
-        return self._found(Query(query), _diverse(k, fetch_k, lambda_mult, filter), options)
+        return self._search(Query(query), _diverse(k, fetch_k, lambda_mult, filter), options)
 
     async def amax_marginal_relevance_search(
         self, query: str, k: int = 4, fetch_k: int = 20, lambda_mult: float = 0.5, filter: object = None, **options: Any
     ) -> list[Document]:
         """Like ``max_marginal_relevance_search``."""
-        self._check_search(options)
-        return [
-            *map(to_stored_document, await self.index.aretrieve(Query(query), **_diverse(k, fetch_k, lambda_mult, filter)))
-        ]
+        return await self._asearch(Query(query), _diverse(k, fetch_k, lambda_mult, filter), options)
 
     def max_marginal_relevance_search_by_vector(
         self,
@@ -343,7 +340,7 @@ class SpanVectorStore(VectorStore):
         **options: Any,
     ) -> list[Document]:
         """Like ``max_marginal_relevance_search`` for a vector, which must be as long as the index's vectors."""
-        return self._found(_of(embedding), _diverse(k, fetch_k, lambda_mult, filter), options)
+        return self._search(_of(embedding), _diverse(k, fetch_k, lambda_mult, filter), options)
 
     async def amax_marginal_relevance_search_by_vector(
         self,
@@ -355,15 +352,15 @@ class SpanVectorStore(VectorStore):
         **options: Any,
     ) -> list[Document]:
         """Like ``max_marginal_relevance_search_by_vector``."""
-        return await self._afound(_of(embedding), _diverse(k, fetch_k, lambda_mult, filter), options)
+        return await self._asearch(_of(embedding), _diverse(k, fetch_k, lambda_mult, filter), options)
 
-    def _found(self, query: Query, asked: Mapping[str, Any], others: Mapping[str, Any]) -> list[Document]:
+    def _search(self, query: Query, call: Mapping[str, Any], others: Mapping[str, Any]) -> list[Document]:
         self._check_search(others)
-        return [*map(to_stored_document, self.index.retrieve(query, **asked))]
+        return [*map(to_stored_document, self.index.retrieve(query, **call))]
 
-    async def _afound(self, query: Query, asked: Mapping[str, Any], others: Mapping[str, Any]) -> list[Document]:
+    async def _asearch(self, query: Query, call: Mapping[str, Any], others: Mapping[str, Any]) -> list[Document]:
         self._check_search(others)
-        return [*map(to_stored_document, await self.index.aretrieve(query, **asked))]
+        return [*map(to_stored_document, await self.index.aretrieve(query, **call))]
 
     def _check_search(self, options: Mapping[str, Any]) -> None:
         owner = f"a search of {type(self).__name__}"
@@ -402,13 +399,13 @@ class SpanVectorStore(VectorStore):
         check_choice("search_type", kind, (*_HOSTS_OWN, *_RETRIEVERS))
         if kind in _HOSTS_OWN:
             return super().as_retriever(**options)
-        given = {**options, **(options.get("search_kwargs") or {})}
-        for name in _NAMES.keys() & given.keys():
+        own = {**options, **(options.get("search_kwargs") or {})}
+        for name in _NAMES.keys() & own.keys():
             here = _NAMES[name]
-            if here in given:
+            if here in own:
                 raise InvalidArgument(f"search_kwargs must have either {name} or {here}, got both")
-            given[here] = given.pop(name)
-        own = {name: value for name, value in given.items() if name not in ("search_type", "search_kwargs")}
+            own[here] = own.pop(name)
+        own = {name: value for name, value in own.items() if name not in ("search_type", "search_kwargs")}
         retriever = _RETRIEVERS[kind]
         check_option_names(retriever.__name__, own, [name for name in retriever.model_fields if name != "index"])
         return retriever(index=self.index, **{"tags": self._get_retriever_tags(), **own})
@@ -429,11 +426,12 @@ def _documents(texts: Iterable[str], metadatas: Metadatas) -> list[Document]:
     listed = list(texts)
     if metadatas is not None and len(metadatas) != len(listed):
         raise InvalidArgument(f"metadatas must have one for each of the {len(listed)} texts, got {len(metadatas)}")
-    given = metadatas or [None] * len(listed)
-    for own in given:
+    documents = []
+    for text, own in zip(listed, metadatas or [None] * len(listed), strict=True):
         if own is not None and not isinstance(own, Mapping):
             raise InvalidArgument(f"each of metadatas must be a mapping, or None without metadata, got {shown(own)}")
-    return [Document(page_content=text, metadata=dict(own or {})) for text, own in zip(listed, given, strict=True)]
+        documents.append(Document(page_content=text, metadata=dict(own or {})))
+    return documents
 
 
 def _diverse(k: int, fetch_k: int, lambda_mult: float, where: object) -> dict[str, Any]:

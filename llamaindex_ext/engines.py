@@ -47,10 +47,9 @@ class AnsweringRetriever(BaseRetriever):
         """
         _check_llm(llm)
         maker = RetrieverQueryEngine.from_args
-        own, given = self._divided("as_query_engine", options, _options_of(maker))
-        manager = self.callback_manager
-        events = {"callback_manager": manager} if manager.handlers else {}
-        return maker(self._copy(own), llm=llm, **{**events, **given})  # type: ignore[arg-type]
+        own, of_engine = self._divided("as_query_engine", options, _options_of(maker))
+        events = {"callback_manager": self.callback_manager} if self.callback_manager.handlers else {}
+        return maker(self._copy(own), llm=llm, **{**events, **of_engine})  # type: ignore[arg-type]
 
     def as_chat_engine(
         self, chat_mode: str = "condense_plus_context", llm: BaseLLM | None = None, **options: Any
@@ -74,13 +73,10 @@ class AnsweringRetriever(BaseRetriever):
         mode = str.__str__(chat_mode)  # may be a ChatMode
         maker = _CHAT_ENGINES[mode]
         through = _options_of(RetrieverQueryEngine.from_args) if mode == _THROUGH_QUERY_ENGINE else []
-        others, given = self._divided("as_chat_engine", options, _options_of(maker), also=through)
-        asked: dict[str, Any]
+        others, of_engine = self._divided("as_chat_engine", options, _options_of(maker), also=through)
         if mode == _THROUGH_QUERY_ENGINE:
-            asked = {"query_engine": self.as_query_engine(llm, **others)}
-        else:
-            asked = {"retriever": self._copy(others)}
-        return maker(**asked, llm=llm, **given)
+            return maker(query_engine=self.as_query_engine(llm, **others), llm=llm, **of_engine)
+        return maker(retriever=self._copy(others), llm=llm, **of_engine)
 
     def _divided(
         self, owner: str, options: Mapping[str, Any], of_engine: Collection[str], *, also: Collection[str] = ()

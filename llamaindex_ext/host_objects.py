@@ -38,15 +38,15 @@ def as_strategy(thing: Any, bundle: QueryBundle | None = None, *, name: str = "b
     if not isinstance(thing, BaseRetriever):
         return check_base_retriever(name, thing, "LlamaIndex")
 
-    def asked(question: str) -> QueryBundle:
+    def bundled(question: str) -> QueryBundle:
         # A copy for each retriever, since some write the question's vector into their bundle.
         return copy(bundle) if bundle is not None and bundle.query_str == question else QueryBundle(question)
 
     def ask(question: str) -> list[HostResult]:
-        return [_result(node) for node in thing.retrieve(asked(question))]
+        return [_result(node) for node in thing.retrieve(bundled(question))]
 
     async def aask(question: str) -> list[HostResult]:
-        return [_result(node) for node in await thing.aretrieve(asked(question))]
+        return [_result(node) for node in await thing.aretrieve(bundled(question))]
 
     return HostRetriever(type(thing).__name__, ask, aask, elsewhere)
 
@@ -70,18 +70,18 @@ def as_reranker(thing: Any, bundle: QueryBundle | None = None) -> dict[str, Any]
         raise InvalidArgument(f"rerank must be a function or a LlamaIndex node postprocessor, got {shown(thing)}")
     name = type(thing).__name__
 
-    def asked(question: str) -> QueryBundle:
+    def bundled(question: str) -> QueryBundle:
         return bundle if bundle is not None and bundle.query_str == question else QueryBundle(question)
 
     def rerank(question: str, passages: Sequence[Passage]) -> list[Reranked]:
         nodes = [_copy(passage) for passage in passages]
-        given = [_host_object(node) for node in nodes]
-        return _recognise(name, given, thing.postprocess_nodes(nodes, asked(question)))
+        objects = [_host_object(node) for node in nodes]
+        return _recognise(name, objects, thing.postprocess_nodes(nodes, bundled(question)))
 
     async def arerank(question: str, passages: Sequence[Passage]) -> list[Reranked]:
         nodes = [_copy(passage) for passage in passages]
-        given = [_host_object(node) for node in nodes]
-        return _recognise(name, given, await thing.apostprocess_nodes(nodes, asked(question)))
+        objects = [_host_object(node) for node in nodes]
+        return _recognise(name, objects, await thing.apostprocess_nodes(nodes, bundled(question)))
 
     return {"rerank": HostReranker(name, rerank, arerank)}
 
@@ -92,11 +92,11 @@ def _copy(passage: Passage) -> NodeWithScore:
     return NodeWithScore(node=scored.node.model_copy(deep=True), score=scored.score)
 
 
-def _recognise(name: str, given: Sequence[HostObject], returned: Any) -> list[Reranked]:
+def _recognise(name: str, objects: Sequence[HostObject], returned: Any) -> list[Reranked]:
     if not isinstance(returned, Sequence) or not all(isinstance(each, NodeWithScore) for each in returned):
         raise InvalidArgument(f"{name} must return a list of NodeWithScore, got {shown(returned)}")
     scored = [(_host_object(each), None if each.score is None else float(each.score)) for each in returned]
-    return recognise(name, "nodes", given, scored)
+    return recognise(name, "nodes", objects, scored)
 
 
 def _host_object(scored: NodeWithScore) -> HostObject:

@@ -115,30 +115,29 @@ class BaseSpanRetriever(StrategyRetriever, AnsweringRetriever):
 
     def __repr__(self) -> str:
         """The class, the index, and the options that differ from their defaults."""
-        given = [each for each in changed_options(self) if each.name not in _OF_LLAMAINDEX]
+        changed = [each for each in changed_options(self) if each.name not in _OF_LLAMAINDEX]
         common = {each.name for each in fields(BaseSpanRetriever)}
-        given.sort(key=lambda each: (each.name != "index", each.name not in common))
-        return f"{type(self).__name__}({', '.join(f'{each.name}={shown(getattr(self, each.name))}' for each in given)})"
+        changed.sort(key=lambda each: (each.name != "index", each.name not in common))
+        return f"{type(self).__name__}({', '.join(f'{each.name}={shown(getattr(self, each.name))}' for each in changed)})"
 
     def with_options(self, **options: Any) -> Self:
         """A copy of this retriever with other options. Its ``filter_policy`` says how a ``where`` joins its own."""
-        known = [each.name for each in fields(self)]
-        check_option_names(f"with_options of {type(self).__name__}", options, known)
+        check_option_names(f"with_options of {type(self).__name__}", options, [each.name for each in fields(self)])
         if "where" in options:
             options["where"] = self._joined(options["where"])
         return replace(self, **options)
 
     def _with_defaults(self) -> Mapping[str, tuple[object, object]]:
-        known = [each for each in fields(self) if each.name not in _NOT_WRITTEN]
-        defaults = [each.default if each.default_factory is MISSING else each.default_factory() for each in known]
-        return {each.name: (getattr(self, each.name), default) for each, default in zip(known, defaults, strict=True)}
+        options = [each for each in fields(self) if each.name not in _NOT_WRITTEN]
+        defaults = [each.default if each.default_factory is MISSING else each.default_factory() for each in options]
+        return {each.name: (getattr(self, each.name), default) for each, default in zip(options, defaults, strict=True)}
 
     @DISPATCHER.span
     def retrieve_many(self, queries: Sequence[QueryType]) -> list[list[NodeWithScore]]:
         """The results of ``retrieve`` for several queries, searched in one call."""
-        bundles, asked = self._many(queries)
+        bundles, call = self._many(queries)
         say(RetrievalStartEvent(str_or_query_bundle=bundle) for bundle in bundles)
-        rows = [self._results(row) for row in self._search_many(*asked)]
+        rows = [self._results(row) for row in self._search_many(*call)]
         rows = [self._handle_recursive_retrieval(bundle, row) for bundle, row in zip(bundles, rows, strict=True)]
         say(RetrievalEndEvent(str_or_query_bundle=each, nodes=row) for each, row in zip(bundles, rows, strict=True))
         return rows
@@ -146,14 +145,14 @@ class BaseSpanRetriever(StrategyRetriever, AnsweringRetriever):
     @DISPATCHER.span
     async def aretrieve_many(self, queries: Sequence[QueryType]) -> list[list[NodeWithScore]]:
         """Like ``retrieve_many``."""
-        bundles, asked = self._many(queries)
+        bundles, call = self._many(queries)
         say(RetrievalStartEvent(str_or_query_bundle=bundle) for bundle in bundles)
-        found = [self._results(row) for row in await self._asearch_many(*asked)]
-        rows = [await self._ahandle_recursive_retrieval(bundle, row) for bundle, row in zip(bundles, found, strict=True)]
+        nodes = [self._results(row) for row in await self._asearch_many(*call)]
+        rows = [await self._ahandle_recursive_retrieval(bundle, row) for bundle, row in zip(bundles, nodes, strict=True)]
         say(RetrievalEndEvent(str_or_query_bundle=each, nodes=row) for each, row in zip(bundles, rows, strict=True))
         return rows
 
-    def _asked(self, query: QueryType) -> tuple[str | Query, Strategy, CallOptions]:
+    def _call(self, query: QueryType) -> tuple[str | Query, Strategy, CallOptions]:
         bundle = query if isinstance(query, QueryBundle) else QueryBundle(query)
         return to_query(bundle), self._strategy(bundle), self._limits(getattr(bundle, "filters", None))
 
@@ -170,21 +169,21 @@ class BaseSpanRetriever(StrategyRetriever, AnsweringRetriever):
             )
         return bundles, ([to_query(each) for each in bundles], self._strategy(), self._limits())
 
-    def _as_strategy(self, name: str, thing: Any, asked: QueryBundle | None = None) -> Strategy:
-        """A base as a strategy; errors call the base ``name``. A LlamaIndex base gets the bundle ``asked``."""
+    def _as_strategy(self, name: str, thing: Any, context: QueryBundle | None = None) -> Strategy:
+        """A base as a strategy; errors call the base ``name``. A LlamaIndex base gets the bundle ``context``."""
         if not isinstance(thing, BaseSpanRetriever):
-            return as_strategy(thing, asked, name=name)
+            return as_strategy(thing, context, name=name)
         # A retriever with its own results (a subclass, or with objects) is called like any other retriever.
         is_strategy = is_plain(thing, BaseSpanRetriever, ("_retrieve", "_aretrieve")) and not thing.object_map
-        if is_strategy and (part := thing._part_of(self, asked)):
+        if is_strategy and (part := thing._part_of(self, context)) is not None:
             return part
-        return as_strategy(thing, asked, name=name, elsewhere=thing._is_elsewhere(self))
+        return as_strategy(thing, context, name=name, elsewhere=thing._is_elsewhere(self))
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return self._results(self._search(*self._asked(query_bundle), for_several="retrieve_many"))
+        return self._results(self._search(*self._call(query_bundle), for_several="retrieve_many"))
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return self._results(await self._asearch(*self._asked(query_bundle), for_several="aretrieve_many"))
+        return self._results(await self._asearch(*self._call(query_bundle), for_several="aretrieve_many"))
 
     def _results(self, passages: Sequence[Passage]) -> list[NodeWithScore]:
         say_traces(passages)

@@ -81,33 +81,33 @@ class SpanTool(AsyncBaseTool):
 
     def call(self, *only: Any, **arguments: Any) -> ToolOutput:
         """The tool's result for these arguments; a value without a name is the first argument."""
-        given = self._given(only, arguments)
+        values = self._arguments(only, arguments)
         try:
-            result = self._tool.call(given)
+            result = self._tool.call(values)
         except LeafspanError as error:
-            return self._refused(given, error)
-        return self._output(given, result.text, [to_scored_node(passage) for passage in result.passages])
+            return self._refused(values, error)
+        return self._output(values, result.text, [to_scored_node(passage) for passage in result.passages])
 
     async def acall(self, *only: Any, **arguments: Any) -> ToolOutput:
         """Like ``call``, without blocking the event loop."""
-        given = self._given(only, arguments)
+        values = self._arguments(only, arguments)
         try:
-            result = await self._tool.acall(given)
+            result = await self._tool.acall(values)
         except LeafspanError as error:
-            return self._refused(given, error)
-        return self._output(given, result.text, [to_scored_node(passage) for passage in result.passages])
+            return self._refused(values, error)
+        return self._output(values, result.text, [to_scored_node(passage) for passage in result.passages])
 
-    def _given(self, only: tuple[Any, ...], arguments: dict[str, Any]) -> dict[str, Any]:
+    def _arguments(self, only: tuple[Any, ...], arguments: dict[str, Any]) -> dict[str, Any]:
         return {**dict(zip((each.name for each in self._tool.parameters), only, strict=False)), **arguments}
 
-    def _output(self, given: dict[str, Any], text: str, nodes: Any) -> ToolOutput:
-        return ToolOutput(tool_name=self._tool.name, content=text, raw_input=given, raw_output=nodes)
+    def _output(self, values: dict[str, Any], text: str, nodes: Any) -> ToolOutput:
+        return ToolOutput(tool_name=self._tool.name, content=text, raw_input=values, raw_output=nodes)
 
-    def _refused(self, given: dict[str, Any], error: LeafspanError) -> ToolOutput:
+    def _refused(self, values: dict[str, Any], error: LeafspanError) -> ToolOutput:
         return ToolOutput(
             tool_name=self._tool.name,
             content=error_text(error),
-            raw_input=given,
+            raw_input=values,
             raw_output=[],
             is_error=True,
             exception=error,

@@ -43,7 +43,7 @@ def read_tool(
     )
 
     def read(arguments: Mapping[str, Any]) -> Flow[ToolResult]:
-        place = _asked(name, arguments)
+        place = _place_of(name, arguments)
         leaves = yield Call(view.leaves, (place.document_id,), native=view.aleaves, what=name)
         around = arguments["citation"] is not None
         # In a thread, since a document may have a million words.
@@ -59,7 +59,7 @@ def read_tool(
     return AgentTool(name, description, parameters, read, timeout)
 
 
-def _asked(name: str, arguments: Mapping[str, Any]) -> Citation:
+def _place_of(name: str, arguments: Mapping[str, Any]) -> Citation:
     """The place to read; without a given end, its end is beyond any document."""
     citation, document_id, start, end = (arguments[key] for key in ("citation", "document_id", "start", "end"))
     if (citation is None) == (document_id is None):

@@ -91,8 +91,8 @@ def described_as(like: Callable[..., object], **own: str) -> Callable[[F], F]:
     def decorate(function: F) -> F:
         before, raises, after = inspect.cleandoc(function.__doc__ or "").partition("\n\nRaises:")
         entries = entries_of(like.__doc__ or "")
-        known = {name: text for name, text in entries.items() if name not in ("view", "limits")}
-        lines = [line for name, text in {**own, **known}.items() for line in _wrapped(f"{name}: {text}")]
+        entries = own | {name: text for name, text in entries.items() if name not in ("view", "limits")}
+        lines = [line for name, text in entries.items() for line in _wrapped(f"{name}: {text}")]
         function.__doc__ = "\n".join([before, "", "Args:", *lines]) + raises + after
         return function
 

@@ -118,13 +118,13 @@ _COMMON: Mapping[str, Any] = {"strategy": Strategy, "where": Where | None, "budg
 
 
 def write_options(
-    kind: type[Strategy] | None, options: Mapping[str, object], given: Mapping[str, object] | None, *, strict: bool = True
+    kind: type[Strategy] | None, options: Mapping[str, object], objects: Mapping[str, object] | None, *, strict: bool = True
 ) -> dict[str, Any]:
     """The options of a retriever as plain values."""
     written: dict[str, Any] = dict(options)
     for name, value in options.items():
         try:
-            written[name] = write_config(value, given or {}, base=_hints(kind).get(name, Any))
+            written[name] = write_config(value, objects or {}, base=_hints(kind).get(name, Any))
         except InvalidArgument as error:
             if strict:
                 raise InvalidArgument(f"{name}: {error}") from error
@@ -132,12 +132,12 @@ def write_options(
 
 
 def read_options(
-    kind: type[Strategy] | None, options: Mapping[str, Any], given: Mapping[str, object] | None = None
+    kind: type[Strategy] | None, options: Mapping[str, Any], objects: Mapping[str, object] | None = None
 ) -> dict[str, Any]:
     """A retriever's options, made from plain values. Values that are not plain stay unchanged."""
     # The call itself checks options such as a filter, unless ``write_options`` wrote them.
-    hints = ({} if kind is None else hints_of(kind)) if given is None else _hints(kind)
-    return {name: read_option(value, hints.get(name, Any), given, Location((name,))) for name, value in options.items()}
+    hints = ({} if kind is None else hints_of(kind)) if objects is None else _hints(kind)
+    return {name: read_option(value, hints.get(name, Any), objects, Location((name,))) for name, value in options.items()}
 
 
 def _hints(kind: type[Strategy] | None) -> Mapping[str, Any]:

@@ -68,15 +68,15 @@ class StrategyRetriever(RetrieverOptions):
         return getattr(cls, "kind", None)
 
     @abstractmethod
-    def _strategy(self, asked: Any = None) -> Strategy:
-        """The strategy. ``asked`` is what a base of the host gets with each question."""
+    def _strategy(self, context: Any = None) -> Strategy:
+        """The strategy. ``context`` is what a base of the host gets with each question."""
 
     @abstractmethod
-    def _as_strategy(self, name: str, thing: Any, asked: Any = None) -> Strategy:
+    def _as_strategy(self, name: str, thing: Any, context: Any = None) -> Strategy:
         """A base as a strategy; errors call the base ``name``."""
 
     @abstractmethod
-    def _asked(self, query: Any) -> tuple[Any, Strategy, CallOptions]:
+    def _call(self, query: Any) -> tuple[Any, Strategy, CallOptions]:
         """The core's query, the strategy and the call's options for a host's query."""
 
     @abstractmethod
@@ -132,15 +132,15 @@ class StrategyRetriever(RetrieverOptions):
         """
         from leafspan.lab import explain
 
-        asked, strategy, options = self._asked(query)
-        return explain(self._explained(piece), asked, strategy, **options, **piece)
+        searched, strategy, options = self._call(query)
+        return explain(self._explained(piece), searched, strategy, **options, **piece)
 
     async def aexplanation(self, query: Any, **piece: Any) -> Explanation:
         """Like ``explanation``."""
         from leafspan.lab import aexplain
 
-        asked, strategy, options = self._asked(query)
-        return await aexplain(self._explained(piece), asked, strategy, **options, **piece)
+        searched, strategy, options = self._call(query)
+        return await aexplain(self._explained(piece), searched, strategy, **options, **piece)
 
     def _explained(self, piece: Mapping[str, Any]) -> View:
         check_option_names("explanation", piece, ("document_id", "start", "end", "text"))
@@ -190,19 +190,19 @@ class StrategyRetriever(RetrieverOptions):
         """The filter of a call and this retriever's own."""
         return apply_policy(to_filter(self.where), to_filter(where), self.filter_policy)
 
-    def _part_of(self, whole: StrategyRetriever, asked: Any) -> Strategy | None:
+    def _part_of(self, whole: StrategyRetriever, context: Any) -> Strategy | None:
         """The retriever as a strategy in another one, None if it searches something else."""
         if self.index is None or self.index == whole.index:
-            return at_least(self._filtered(asked), self.min_score)
+            return at_least(self._filtered(context), self.min_score)
         return None
 
     def _is_elsewhere(self, whole: StrategyRetriever) -> bool:
         """Whether its results come from another index, whose ids do not exist in the one of ``whole``."""
         return self.index is not None and whole.index is not None and not whole.index.is_of_same_index(self.index)
 
-    def _filtered(self, asked: Any = None) -> Strategy:
+    def _filtered(self, context: Any = None) -> Strategy:
         """The strategy with the retriever's filter."""
-        return filtered(self._strategy(asked), self.where)
+        return filtered(self._strategy(context), self.where)
 
     def _search(self, query: Any, strategy: Strategy, options: CallOptions, *, for_several: str) -> Passages:
         """The result of ``View.retrieve``, or of ``leafspan.retrieve`` without an index."""
@@ -230,26 +230,26 @@ class NamedStrategyRetriever(StrategyRetriever):
     _conversions: ClassVar[Mapping[str, Callable[[Any, Any], Mapping[str, Any]]]]
     """The functions that make options of the strategy from objects of the host, by the names of their options."""
 
-    def _strategy(self, asked: Any = None) -> Strategy:
-        return self._last_strategy.of(self.kind, self, self._converted(asked))
+    def _strategy(self, context: Any = None) -> Strategy:
+        return self._last_strategy.of(self.kind, self, self._converted(context))
 
-    def _converted(self, asked: Any) -> dict[str, Any]:
+    def _converted(self, context: Any) -> dict[str, Any]:
         """The options that the strategy needs in another form, such as a language model."""
         converted: dict[str, Any] = {}
         for name in names_to_convert(self.kind):
             value = getattr(self, name)
             if name in self._conversions:
-                converted |= {} if value is None else self._conversions[name](value, asked)
+                converted |= {} if value is None else self._conversions[name](value, context)
             elif isinstance(value, Mapping):
                 converted[name] = {
-                    key: self._as_strategy(f"{name[:-1]} {key!r}", each, asked) if isinstance(key, str) else each
+                    key: self._as_strategy(f"{name[:-1]} {key!r}", each, context) if isinstance(key, str) else each
                     for key, each in value.items()
                 }
             elif name == "base":
-                converted[name] = None if value is None else self._as_strategy(name, value, asked)
+                converted[name] = None if value is None else self._as_strategy(name, value, context)
             elif isinstance(value, Sequence) and not isinstance(value, str):
                 numbered = enumerate(value, start=1)
-                converted[name] = [self._as_strategy(f"{name[:-1]} {number}", each, asked) for number, each in numbered]
+                converted[name] = [self._as_strategy(f"{name[:-1]} {number}", each, context) for number, each in numbered]
         return converted
 
     def _plain_options(self, strategy: Strategy) -> dict[str, Any]:

@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 def to_documents(
-    given: Iterable[object],
+    things: Iterable[object],
     ids: Iterable[str | None] | None,
     *,
     split: bool,
@@ -29,7 +29,7 @@ def to_documents(
 ) -> list[Document]:
     """The documents to store for what a host adds."""
     check_flag("flatten_metadata", flatten_metadata)
-    things = [given] if is_single(given) else list(given)
+    things = [things] if is_single(things) else list(things)
     listed = [None] * len(things) if ids is None else _listed(ids)
     if len(listed) != len(things):
         raise InvalidArgument(f"ids must have one for each of the {len(things)} documents, got {len(listed)}")
@@ -43,14 +43,13 @@ def to_documents(
 
 def with_ids(view: View, ids: Iterable[str]) -> list[Document | Passage]:
     """The existing documents and passages with these ids, in the order of the ids."""
-    found = [_with_id(view, id_) for id_ in _distinct(ids)]
-    return [each for each in found if each is not None]
+    return [each for id_ in _distinct(ids) if (each := _with_id(view, id_)) is not None]
 
 
 async def awith_ids(view: View, ids: Iterable[str]) -> list[Document | Passage]:
     """Like ``with_ids``."""
-    found = await asyncio.gather(*(_awith_id(view, id_) for id_ in _distinct(ids)))
-    return [each for each in found if each is not None]
+    stored = await asyncio.gather(*(_awith_id(view, id_) for id_ in _distinct(ids)))
+    return [each for each in stored if each is not None]
 
 
 def _with_id(view: View, id_: str) -> Document | Passage | None:
@@ -93,9 +92,9 @@ async def adelete(view: View, ids: Iterable[str] | None, where: object) -> None:
     await view.adelete(listed, where=where)
 
 
-def _check_are_documents(ids: Sequence[str], there: Sequence[str]) -> None:
+def _check_are_documents(ids: Sequence[str], existing: Sequence[str]) -> None:
     """Check that each id that looks like a passage's id is a document's id."""
-    wrong = next((id_ for id_ in ids if id_ not in there), None)
+    wrong = next((id_ for id_ in ids if id_ not in existing), None)
     if wrong is not None:
         of = wrong.rsplit("#", 2)[0]
         raise InvalidArgument(
@@ -141,10 +140,10 @@ class HostObject:
     metadata: Mapping[str, object]
 
 
-def place_among(given: Sequence[HostObject], returned: HostObject) -> int | None:
-    """The place in ``given``, from 0, of a returned thing, which may be a copy with more metadata or another text.
+def place_among(objects: Sequence[HostObject], returned: HostObject) -> int | None:
+    """The place in ``objects``, from 0, of a returned thing, which may be a copy with more metadata or another text.
 
-    It is the same object, or has the same id, place in a document, text or metadata. None if ``given`` does not have it.
+    It is the same object, or has the same id, place in a document, text or metadata. None if ``objects`` does not have it.
     """
     same: list[Callable[[HostObject], bool]] = [
         lambda each: each.thing is returned.thing,
@@ -153,25 +152,23 @@ def place_among(given: Sequence[HostObject], returned: HostObject) -> int | None
         lambda each: each.text == returned.text,
         lambda each: bool(each.metadata) and each.metadata == returned.metadata,
     ]
-    return next((place for is_same in same for place, each in enumerate(given) if is_same(each)), None)
+    return next((place for is_same in same for place, each in enumerate(objects) if is_same(each)), None)
 
 
-def _place(given: HostObject) -> tuple[object, ...] | None:
+def _place(thing: HostObject) -> tuple[object, ...] | None:
     """Its place in a document of an index, or None without one."""
-    if not all(key in given.metadata for key in _PLACE):
-        return None
-    return tuple(given.metadata[key] for key in _PLACE)
+    return tuple(thing.metadata[key] for key in _PLACE) if all(key in thing.metadata for key in _PLACE) else None
 
 
 def recognise(
-    name: str, things: str, given: Sequence[HostObject], returned: Iterable[tuple[HostObject, float | None]]
+    name: str, things: str, objects: Sequence[HostObject], returned: Iterable[tuple[HostObject, float | None]]
 ) -> list[Reranked]:
-    """The results of a host's reranker called ``name``, with its scores, as places among the given ``things``."""
+    """The results of a host's reranker called ``name``, with its scores, as places among ``objects``."""
     results = []
     for each, score in returned:
-        place = place_among(given, each)
+        place = place_among(objects, each)
         if place is None:
             raise InvalidArgument(f"{name} must return {things} that it was given, got the text {shown(each.text)}")
-        note = "" if each.text == given[place].text else "the text that it changed stays as it is"
+        note = "" if each.text == objects[place].text else "the text that it changed stays as it is"
         results.append(Reranked(place, score, note))
     return results

@@ -39,7 +39,7 @@ class SpanOptions(StrategyRetriever):
 
     strategy: StrategyLike | None = None
 
-    def _strategy(self, asked: object = None) -> Strategy:
+    def _strategy(self, context: object = None) -> Strategy:
         if self.strategy is None:
             return DEFAULT if self.index is None else self.index.default_strategy
         return to_strategy("strategy", self.strategy)
