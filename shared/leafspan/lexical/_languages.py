@@ -194,7 +194,9 @@ def _most_likely(words: str, languages: tuple[str, ...], expected: str | None) -
     """Return the code of the language that the words are most likely in, or None if it is uncertain."""
     identifier = _identifier()
     features = identifier.instance2fv(words.encode(errors="ignore"))
-    of_all = dict(zip(map(str, identifier.nb_classes), identifier.nb_classprobs(features).tolist(), strict=True))
+    used = features.nonzero()[0]  # a few of 7,480, and BLAS would start threads for all of them
+    chances = features[used] @ identifier.nb_ptc[used] + identifier.nb_pc
+    of_all = dict(zip(map(str, identifier.nb_classes), chances.tolist(), strict=True))
     rare = {code for code in languages if _NAMES[code] == PLAIN} if "en" in languages else ()
     likely = {code: of_all[code] + _EXPECTED * (code == expected) - _RARE * (code in rare) for code in languages}
     best = max(likely, key=likely.__getitem__)
