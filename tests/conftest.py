@@ -7,11 +7,13 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import certifi
 import pytest
 from chromadb.api.shared_system_client import SharedSystemClient
+from typer.main import get_command
 
 from leafspan import Index
 from leafspan.engines.chroma._collection import Collection
@@ -47,6 +49,7 @@ def _environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """What is derived from indexes behind a client goes into a folder of the tests, not into the user's cache.
 
     No test uses TLS, but each client that httpx makes reads all certificates, which takes longer than most tests: they are one.
+    So does Typer, which makes all commands again for each call of one.
     """
     folder = tmp_path_factory.mktemp("environment")
     end = "-----END CERTIFICATE-----\n"
@@ -54,6 +57,7 @@ def _environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
         patch.setenv("SSL_CERT_FILE", str(folder / "certificate.pem"))
+        patch.setattr("typer.testing._get_command", cache(get_command))
         yield
     warm.close()
 

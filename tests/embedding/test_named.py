@@ -20,6 +20,7 @@ from leafspan.errors import IndexMismatch, MissingExtra
 from tests.embedding.test_embedding import vector
 
 NAMES = ["minilm", "e5"]
+BOTH = ["minilm", pytest.param("e5", marks=pytest.mark.slow)]  # which takes five times as long; other tests ask it, too
 RULES = [
     "Employees get thirty days of paid leave a year.",
     "Travel costs are paid back within four weeks.",
@@ -42,7 +43,7 @@ def loaded() -> None:
             to_embedder(name).queries(["text"])
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", BOTH)
 def test_it_finds_what_means_the_same_and_the_index_remembers_it(tmp_path: Path, name: str):
     with Index.open(tmp_path, embedder=name) as index:
         index.add([Document(str(number), text) for number, text in enumerate(RULES)])
@@ -62,7 +63,7 @@ def test_e5_finds_across_languages(tmp_path: Path):
         assert index.retrieve("Wo melden sich Gäste an?", Vector(), k=1)[0].document_id == "2"
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", BOTH)
 def test_a_text_has_one_vector_among_any_other_texts(name: str):
     embedder = to_embedder(name)
     texts = ["", "a", "A text\0with a NUL", "half a pair \ud800", "long " * 300, *RULES]
@@ -81,7 +82,7 @@ def test_e5_tells_texts_from_questions_and_minilm_does_not():
         assert np.allclose(embedder.documents(RULES), embedder.queries(RULES), atol=1e-3) is same
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", BOTH)
 def test_it_goes_on_in_a_forked_process(name: str):
     embedder = to_embedder(name)
     expected = embedder.documents(RULES)
