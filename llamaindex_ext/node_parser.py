@@ -45,7 +45,7 @@ class SpanNodeParser(NodeParser):
             document = with_any_metadata(node)
             leaves: list[BaseNode] = [
                 TextNode(
-                    id_=leaf.id,
+                    id_=str(leaf.id),
                     text=document.text[leaf.start : leaf.end],
                     metadata=dict(node.metadata) if self.include_metadata else {},
                     excluded_embed_metadata_keys=node.excluded_embed_metadata_keys,

@@ -69,10 +69,10 @@ def test_summaries_are_told_from_leaves_by_the_version():
 def test_a_span_knows_its_leaves():
     span = Span("d", V, 2, 4, (3, 50))
     assert (span.id, span.size) == ("d#0a1b2c3d#2-4", 3)
-    assert span.leaf_ids == ["d#0a1b2c3d#2", "d#0a1b2c3d#3", "d#0a1b2c3d#4"]
+    assert span.leaf_ids == [LeafId("d", V, 2), LeafId("d", V, 3), LeafId("d", V, 4)]
     assert Span("d", V, 2, 2, (2, 50)).id == "d#0a1b2c3d#2"
     leaf = Leaf("d", V, 2, 50, 60, 3, (Ancestor(0, 9, 10, 0, 90, 30),))
-    assert (leaf.id, leaf.span) == ("d#0a1b2c3d#2", Span("d", V, 2, 2, (2, 50)))
+    assert (str(leaf.id), leaf.span) == ("d#0a1b2c3d#2", Span("d", V, 2, 2, (2, 50)))
 
 
 def test_a_summary_knows_the_leaves_that_it_covers():

@@ -226,9 +226,9 @@ class Leaf:
     ancestors: tuple[Ancestor, ...]
 
     @property
-    def id(self) -> str:
-        """Its id as text."""
-        return str(LeafId(self.document_id, self.version, self.ordinal))
+    def id(self) -> LeafId:
+        """Its id."""
+        return LeafId(self.document_id, self.version, self.ordinal)
 
     @property
     def span(self) -> Span:
@@ -248,9 +248,9 @@ class Hit(NamedTuple):
     score: float
 
     @property
-    def id(self) -> str:
-        """The id as text."""
-        return str(self.leaf)
+    def id(self) -> LeafId:
+        """The same as ``leaf``."""
+        return self.leaf
 
     @property
     def order(self) -> tuple[float, str, int]:
@@ -295,9 +295,9 @@ class Span:
         return self.last - self.first + 1
 
     @property
-    def leaf_ids(self) -> list[str]:
+    def leaf_ids(self) -> list[LeafId]:
         """The ids of the leaves, in the order of the text."""
-        return leaf_ids(self.document_id, self.version, range(self.first, self.last + 1))
+        return [LeafId(self.document_id, self.version, each) for each in range(self.first, self.last + 1)]
 
 
 class Covered(NamedTuple):
@@ -325,8 +325,13 @@ class Covered(NamedTuple):
         return self.last - self.first + 1
 
     @property
+    def leaves(self) -> list[LeafId]:
+        """The leaves, in the order of the text."""
+        return [LeafId(self.document_id, self.version, each) for each in range(self.first, self.last + 1)]
+
+    @property
     def leaf_ids(self) -> list[str]:
-        """The ids of the leaves, in the order of the text."""
+        """The ids of the leaves as texts, in the order of the text."""
         return leaf_ids(self.document_id, self.version, range(self.first, self.last + 1))
 
 
@@ -385,9 +390,9 @@ class Candidate:
     outside: Passage | None = None
 
     @property
-    def id(self) -> str:
+    def id(self) -> LeafId:
         """The id of its first leaf. For a single leaf or a summary, its own id."""
-        return str(LeafId(self.span.document_id, self.span.version, self.span.first))
+        return LeafId(self.span.document_id, self.span.version, self.span.first)
 
     @property
     def document_id(self) -> str:

@@ -11,6 +11,7 @@ from leafspan import Document
 from leafspan.documents import make_leaves
 from leafspan.spans import windows_around
 from leafspan.splitting import Cut
+from leafspan.values import LeafId
 from tests.profiles import examples
 from tests.word_trees import hit
 
@@ -164,7 +165,7 @@ def test_every_window_is_the_text_as_it_stands_where_haystack_glues_over_a_chunk
     assert windows == ["ef" + "ij" + "kl" + "mn"]
     # Ours names the leaves that make up the window, so that none can be missing unnoticed.
     [window] = windows_around([hit(PAIRS[4], 0.9)], before=2, after=2)
-    assert window.span.leaf_ids == [f"a#00000000#{ordinal}" for ordinal in (2, 3, 4, 5, 6)]
+    assert window.span.leaf_ids == [LeafId("a", "00000000", ordinal) for ordinal in (2, 3, 4, 5, 6)]
 
 
 def test_a_window_of_nothing_is_the_hit_where_haystack_refuses_it():

@@ -12,7 +12,7 @@ from leafspan.embedding import default_embedder
 from leafspan.flows import in_thread
 from leafspan.retrieval import _index_answers
 from leafspan.search import _scanning
-from leafspan.strategies import CallFunction, LoadPassages, LoadVectors, RetrievalContext
+from leafspan.strategies import CallFunction, LeafId, LoadPassages, LoadVectors, RetrievalContext
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
 from tests.word_trees import hits, tree
 
@@ -57,7 +57,7 @@ def either(request, shared_index: Index):
 
 def test_vectors_of_leaves_are_those_that_are_stored(either: Index):
     ids = ("tea#646f0146#1", "bees#a8bf019c#0", "tea#646f0146#1")
-    [vectors] = answers_to(either, LoadVectors(ids))
+    [vectors] = answers_to(either, LoadVectors(tuple(map(LeafId.parse, ids))))
     names = [each.name for each in either.client.list_collections()]
     name = next(name for name in ("requests.leaves", "kb.leaves") if name in names)
     collection = either.client.get_collection(name, embedding_function=None)
@@ -75,7 +75,7 @@ def test_vectors_of_nothing_are_no_rows(shared_index: Index):
 def test_vectors_of_summaries_are_those_by_which_they_are_found(index: Index):
     index.build_tree()
     found = index.retrieve(QUESTIONS[1], Vector(summaries=True), k=50)
-    ids = tuple(passage.id for passage in found)
+    ids = tuple(LeafId.parse(passage.id) for passage in found)
     assert any(passage.summary for passage in found)
     [vectors] = answers_to(index, LoadVectors(ids))
     [query] = default_embedder().documents([QUESTIONS[1]])
@@ -94,7 +94,7 @@ def test_without_an_index_there_are_no_passages_of_leaves():
     with pytest.raises(InvalidArgument, match="must be texts of an index, but this call has no index"):
         retrieve(None, Asking(LoadPassages([leaf])))
     with pytest.raises(InvalidArgument, match="Asking must have an index to search, but this call has no index"):
-        retrieve(None, Asking(LoadVectors(("tea#646f0146#1",))))
+        retrieve(None, Asking(LoadVectors((LeafId("tea", "646f0146", 1),))))
 
 
 @pytest.mark.parametrize(("key", "expected"), [(None, [1, 2, 3, 4]), ("same", [1, 1, 1, 1])])

@@ -35,9 +35,7 @@ def mentions(view: View, document_id: str, *, where=None, aliases: str | None = 
     """What the leaves of a document mention, by the id of the document that is mentioned."""
     looking = Looking(aliases)
     view.retrieve("?", looking, where=where)
-    return {
-        each.document_id: each for id_, row in looking.found.items() if id_.startswith(f"{document_id}#") for each in row
-    }
+    return {each.document_id: each for id_, row in looking.found.items() if id_.document_id == document_id for each in row}
 
 
 @pytest.fixture

@@ -65,7 +65,7 @@ class Reader:
         yield
 
     def fetch_vectors(self, ids):
-        return {id_: self._vectors[id_] for id_ in ids}
+        return {id_: self._vectors[LeafId.parse(id_)] for id_ in ids}
         yield
 
 
@@ -73,8 +73,8 @@ def leaves_of_a(ordinals: np.ndarray) -> list[LeafId]:
     return [LeafId("a", V, ordinal) for ordinal in ordinals.tolist()]
 
 
-def leaf(document_id: str, ordinal: int) -> str:
-    return str(LeafId(document_id, V, ordinal))
+def leaf(document_id: str, ordinal: int) -> LeafId:
+    return LeafId(document_id, V, ordinal)
 
 
 def exact_cosine(one, other) -> float:

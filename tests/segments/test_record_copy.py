@@ -11,9 +11,10 @@ from leafspan.segments import RecordCopy, records_in
 from leafspan.segments._segment import Segment
 from leafspan.segments._snapshot import MirrorSnapshot, OpenSegment
 from leafspan.store import Catalogue, DocumentTable, DocumentToWrite, Row, pack_checksums
+from leafspan.values import LeafId
 
 V = "00000000"
-IDS = [f"tea#{V}#0", f"tea#{V}#1"]
+IDS = [LeafId("tea", V, 0), LeafId("tea", V, 1)]
 TEXTS = ["Green tea. ", "Ein Löffel Süßes."]
 PLACES = ["1|0,0,11,2", "1|1,11,28,3"]
 BOTH = ["text", "metadata"]
@@ -40,10 +41,10 @@ CHECKSUMS = pack_checksums(zip(TEXTS, PLACES, strict=True))
 def test_only_the_columns_that_are_asked_for_are_read(checksums: str):
     copy = snapshot(arrays(), checksums)
     checked = set(IDS) if checksums else set()
-    texts = {id_: Record(id_, text) for id_, text in zip(IDS, TEXTS, strict=True)}
+    texts = {id_: Record(str(id_), text) for id_, text in zip(IDS, TEXTS, strict=True)}
     assert records_in(copy, IDS, ["text"]) == (texts, checked)
     both = {
-        id_: Record(id_, text, {"year": 2020, STRUCTURE_KEY: place})
+        id_: Record(str(id_), text, {"year": 2020, STRUCTURE_KEY: place})
         for id_, text, place in zip(IDS, TEXTS, PLACES, strict=True)
     }
     assert records_in(copy, IDS, BOTH) == (both, checked)
@@ -64,9 +65,9 @@ def test_a_place_that_is_damaged_keeps_back_what_has_a_place():
     assert list(records_in(copy, IDS, ["text"]).records) == IDS
 
 
-@pytest.mark.parametrize("id_", [f"tea#{V}#2", f"tea#{V}#-1", f"tea#{V}#x", "tea#11111111#0", f"honey#{V}#0", "tea"])
-def test_what_is_not_there_is_left_out(id_: str):
-    assert records_in(snapshot(arrays(), CHECKSUMS), [id_], BOTH) == ({}, set())
+@pytest.mark.parametrize("id_", [("tea", V, 2), ("tea", V, -1), ("tea", "11111111", 0), ("honey", V, 0)])
+def test_what_is_not_there_is_left_out(id_: tuple[str, str, int]):
+    assert records_in(snapshot(arrays(), CHECKSUMS), [LeafId(*id_)], BOTH) == ({}, set())
 
 
 @pytest.mark.parametrize("value", [2020, ["a", "b"]])

@@ -25,7 +25,7 @@ def segment(*documents: tuple[str, str, int]) -> OpenSegment:
 
 
 def rows_of(snapshot: MirrorSnapshot, *leaves: tuple[str, int]) -> list[int]:
-    return snapshot.rows(snapshot.catalogue, [str(LeafId(id_, V, ordinal)) for id_, ordinal in leaves])
+    return snapshot.rows(snapshot.catalogue, [LeafId(id_, V, ordinal) for id_, ordinal in leaves])
 
 
 def catalogue(*documents: tuple[str, str | None, int]) -> Catalogue:

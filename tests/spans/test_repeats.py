@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from leafspan.spans import without_repeats
 from leafspan.trace import Trace
-from leafspan.values import Candidate, Covered, Span, Summary
+from leafspan.values import Candidate, Covered, LeafId, Span, Summary
 
 
 def leaf(ordinal: int, words: int = 1, document_id: str = "d") -> Candidate:
@@ -24,8 +24,8 @@ def summary(place: int, *runs: tuple[int, int], words: int = 1, document_id: str
     return Candidate(span, 1.0, Trace(), {}, words, summary=Summary(1, (), covers))
 
 
-def covered(found: Candidate) -> set[str]:
-    return set(found.summary.leaf_ids) if found.summary else set()
+def covered(found: Candidate) -> set[LeafId]:
+    return {LeafId.parse(id_) for id_ in found.summary.leaf_ids} if found.summary else set()
 
 
 def shown(found: list[Candidate]) -> list[str]:

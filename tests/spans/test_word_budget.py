@@ -14,7 +14,7 @@ from leafspan.documents import make_leaves
 from leafspan.spans import runs_within_budget, short_gaps
 from leafspan.spans._packing import longest_prefix
 from leafspan.splitting import Cut
-from leafspan.values import Candidate
+from leafspan.values import Candidate, LeafId
 from tests.profiles import examples
 from tests.word_trees import hits, spans, tree, trees_with_hits
 
@@ -139,7 +139,7 @@ def test_no_hit_is_lost_lengths_are_right_and_the_order_of_the_hits_does_not_mat
 def test_gaps_are_those_of_at_most_ten_characters_a_word():
     found = hits(tree(9), {0: 0.9, 3: 0.8, 8: 0.7})
     #                     Between 0 and 3 lie 2 leaves of 4 characters, between 3 and 8 four of them.
-    first, second = ["d#00000000#1", "d#00000000#2"], [f"d#00000000#{n}" for n in (4, 5, 6, 7)]
+    first, second = ([LeafId("d", "00000000", n) for n in between] for between in ((1, 2), (4, 5, 6, 7)))
     assert short_gaps(found, 0.7) == []
     assert short_gaps(found, 0.8) == first
     assert short_gaps(found, 1.6) == first + second
@@ -149,7 +149,7 @@ def test_gaps_are_those_of_at_most_ten_characters_a_word():
 
 def test_a_single_character_is_a_gap_as_well():
     leaves = make_leaves(Document("d", "a b"), "00000000", [Cut(1), Cut(2), Cut(3, 1)])
-    assert short_gaps(hits(leaves, {0: 0.9, 2: 0.8}), 1) == ["d#00000000#1"]
+    assert short_gaps(hits(leaves, {0: 0.9, 2: 0.8}), 1) == [LeafId("d", "00000000", 1)]
 
 
 @examples(50)

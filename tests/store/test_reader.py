@@ -15,7 +15,7 @@ from leafspan.flows import run
 from leafspan.store import Catalogue, DamageFound, Reader, ReadHistory, Row, read_consistently
 from leafspan.store._damage import pack_checksums
 from leafspan.store._manifest import CHANGES_ID
-from leafspan.values import Ancestor, Leaf
+from leafspan.values import Ancestor, Leaf, LeafId
 from tests.store.columns import columns, token_columns
 from tests.store.memory import Records
 
@@ -75,15 +75,16 @@ class Index:
 
 
 IDS = [f"a#{OLD}#0", f"a#{OLD}#1"]
+LEAVES = [LeafId.parse(id_) for id_ in IDS]
 
 
 def test_what_is_there_is_read():
     index = Index(a=OLD)
-    assert run(index.reader().fetch(IDS)) == {IDS[0]: f"a {OLD} 0", IDS[1]: f"a {OLD} 1"}
-    assert run(index.reader().fetch([IDS[0], IDS[0]])) == {IDS[0]: f"a {OLD} 0"}  # asked for twice, and once enough
+    assert run(index.reader().fetch(LEAVES)) == {LEAVES[0]: f"a {OLD} 0", LEAVES[1]: f"a {OLD} 1"}
+    assert run(index.reader().fetch([LEAVES[0], LEAVES[0]])) == {LEAVES[0]: f"a {OLD} 0"}  # each once
     assert run(index.reader().fetch_vectors(IDS)) == {IDS[0]: [0.0, 1.0], IDS[1]: [1.0, 1.0]}
     assert run(index.reader().fetch_vectors([IDS[0], IDS[0]])) == {IDS[0]: [0.0, 1.0]}
-    stored = run(index.reader().fetch_leaves(IDS))
+    stored = run(index.reader().fetch_leaves(LEAVES))
     assert [(each.leaf.ordinal, each.text, each.metadata, each.score) for each in stored.values()] == [
         (0, f"a {OLD} 0", {"kept": True}, 0.0),
         (1, f"a {OLD} 1", {"kept": True}, 0.0),
@@ -95,7 +96,7 @@ def test_reading_starts_again_where_a_text_or_a_vector_is_gone(ids):
     index = Index(a=OLD)
     index.leaves.delete(ids=[IDS[1]])
     with pytest.raises(StaleRead):
-        run(index.reader().fetch(ids))
+        run(index.reader().fetch(list(map(LeafId.parse, ids))))
     with pytest.raises(StaleRead):
         run(index.reader().fetch_vectors(ids))
 
@@ -107,7 +108,7 @@ def test_reading_starts_again_where_a_text_or_a_vector_is_gone_with_its_version(
     index.leaves.delete(ids=IDS)
     index.changed = changed  # the version is not damaged, since it is not current
     with pytest.raises(StaleRead):
-        run(index.reader().fetch(IDS))
+        run(index.reader().fetch(LEAVES))
     with pytest.raises(StaleRead):
         run(index.reader().fetch_vectors(IDS))
 
@@ -116,19 +117,19 @@ def test_reading_starts_again_where_a_leaf_without_a_text_was_deleted():
     index = Index(a=OLD)
     index.leaves.records[IDS[1]]["documents"] = None  # as an embedded Chroma shows what another process has deleted
     with pytest.raises(StaleRead):
-        run(index.reader().fetch(IDS))
+        run(index.reader().fetch(LEAVES))
 
 
 def test_a_current_leaf_without_a_text_is_not_left_out_but_an_error_unless_it_may_just_have_been_deleted():
     index = Index(a=OLD)
     index.leaves.records[IDS[1]]["documents"] = None
-    for read in (Reader.fetch_leaves, Reader.fetch_records):
+    for read, ids in ((Reader.fetch_leaves, LEAVES), (Reader.fetch_records, IDS)):
         index.changed = True
         with pytest.raises(StaleRead):
-            run(read(index.reader(), IDS))
+            run(read(index.reader(), ids))
         index.changed = False
         with pytest.raises(DamagedIndex, match=r"^document 'a' is damaged: the text of its leaf 1 is missing"):
-            run(read(index.reader(), IDS))
+            run(read(index.reader(), ids))
 
 
 @pytest.mark.parametrize("in_memory", [False, True], ids=["asked", "known"])
@@ -167,10 +168,10 @@ def test_a_leaf_that_a_host_has_is_doubted_once():
     index = Index(a=OLD)
     reader = index.reader()
     with pytest.raises(StaleRead):
-        reader.suspect(f"a#{NEW}#0")
-    reader.suspect(f"a#{NEW}#1")  # of the same version
+        reader.suspect(LeafId("a", NEW, 0))
+    reader.suspect(LeafId("a", NEW, 1))  # of the same version
     with pytest.raises(StaleRead):
-        reader.suspect(f"b#{NEW}#0")
+        reader.suspect(LeafId("b", NEW, 0))
 
 
 def test_where_the_nearest_leaves_are_not_current_more_are_asked_for():
@@ -181,7 +182,7 @@ def test_where_the_nearest_leaves_are_not_current_more_are_asked_for():
     index.changed = False
     for search in (Reader.search, Reader.search_hits):
         [found] = run(search(index.reader(), [[1.0, 0.0]], 2)).rows
-        assert [str(each.leaf.id if search is Reader.search else each.leaf) for each in found] == IDS[::-1]
+        assert [str(each.id) for each in found] == IDS[::-1]
         assert [each.score for each in found] == [pytest.approx(sqrt(0.5)), 0.0]
 
 

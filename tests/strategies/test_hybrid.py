@@ -68,7 +68,7 @@ def found_by(
         answers += [[hits(summaries or {})], [LexicalMatches([], 10.0)]]
     load = asking.send(tuple(answers))
     summary = Summary(1, ("below",), (Covered("a", V, *covers, 0, 0),))
-    known = {f"{name[0]}#{V}#{name[1:]}": each for name, each in (mentions or {}).items()}
+    known = {LeafId(name[0], V, int(name[1:])): each for name, each in (mentions or {}).items()}
     while True:
         if isinstance(load, FindMentions):
             assert len(load.ids) <= 6
@@ -77,9 +77,9 @@ def found_by(
             assert isinstance(load, Load)
             answer = {}
             for id_ in (*load.ids, *load.optional):
-                document, _, ordinal = id_.split("#")
-                if int(ordinal) <= last:
-                    span = Span(document, V, int(ordinal), int(ordinal), (int(ordinal), 0))
+                document, _, ordinal = id_
+                if ordinal <= last:
+                    span = Span(document, V, ordinal, ordinal, (ordinal, 0))
                     is_summary = f"{document}{ordinal}" == SUMMARY
                     answer[id_] = Candidate(span, 0.0, Trace(), {}, words=1, summary=summary if is_summary else None)
         try:

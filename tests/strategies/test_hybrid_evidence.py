@@ -31,13 +31,12 @@ def asked(hybrid: Hybrid, matches: LexicalMatches, near: dict[str, float], soft:
     if isinstance(request, SoftMatches):
         assert soft is not None
         assert request.words == [matches.words]
-        request = asking.send([[soft[id_[0] + id_.rpartition("#")[2]] for id_ in request.ids[0]]])
+        request = asking.send([[soft[f"{id_.document_id}{id_.ordinal}"] for id_ in request.ids[0]]])
     assert isinstance(request, Load)
     stored = {}
-    for id_ in (*request.ids, *request.optional):
-        found = LeafId.parse(id_)
+    for found in (*request.ids, *request.optional):
         span = Span(found.document_id, V, found.ordinal, found.ordinal, (found.ordinal, 0))
-        stored[id_] = Candidate(span, 0.0, Trace(), {}, words=1)
+        stored[found] = Candidate(span, 0.0, Trace(), {}, words=1)
     with pytest.raises(StopIteration) as stopped:
         asking.send(stored)
     (row,) = stopped.value.value

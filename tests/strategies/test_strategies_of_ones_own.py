@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from leafspan import AutoMerging, Hybrid, Index, InvalidArgument, ParentDocument, RelevantSegments, SentenceWindow, Strategy
-from leafspan.strategies import CallFunction, LexicalSearch, LoadTexts, RetrievalContext
+from leafspan.strategies import CallFunction, LeafId, LexicalSearch, LoadTexts, RetrievalContext
 from leafspan.trace import Trace
 from tests.corpus import DOCUMENTS
 
@@ -31,7 +31,11 @@ def test_it_can_look_at_the_texts_of_what_was_found(shared_index: Index):
     texts = {document.id: document.text for document in DOCUMENTS}
     assert found
     for passage in found:
-        assert seen[passage.id.partition("-")[0]] == passage.text == texts[passage.document_id][passage.start : passage.end]
+        assert (
+            seen[LeafId.parse(passage.id.partition("-")[0])]
+            == passage.text
+            == texts[passage.document_id][passage.start : passage.end]
+        )
 
 
 def test_texts_of_leaves_that_were_not_loaded_are_fetched(shared_index: Index):
@@ -39,11 +43,11 @@ def test_texts_of_leaves_that_were_not_loaded_are_fetched(shared_index: Index):
     seen = {}
 
     def retrieve(queries, context):
-        seen.update((yield LoadTexts((leaf.id,))))
+        seen.update((yield LoadTexts((LeafId.parse(leaf.id),))))
         return [[] for _ in queries]
 
     assert shared_index.retrieve(QUESTION, strategy(retrieve)) == []
-    assert seen == {leaf.id: leaf.text}
+    assert seen == {LeafId.parse(leaf.id): leaf.text}
 
 
 def no_generator(queries, context):

@@ -20,7 +20,7 @@ def leaf(name: str) -> LeafId:
 def vouched(sums: dict[str, float], mentions: dict[str, list[Mention]], share: float = 0.6, best: int = 6):
     scores = {leaf(name): score for name, score in sums.items()}
     order = sorted(scores, key=lambda each: -scores[each])[:best]
-    found = reference_bonuses(scores, order, {str(leaf(name)): each for name, each in mentions.items()}, share)
+    found = reference_bonuses(scores, order, {leaf(name): each for name, each in mentions.items()}, share)
     return {
         f"{each.document_id}{each.ordinal}": (given.bonus, given.leaf.replace(f"#{V}#", ""))
         for each, given in found.items()

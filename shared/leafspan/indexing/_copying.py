@@ -107,13 +107,13 @@ def _copied(row: Row, source: Store) -> Row:
 def _documents(reader: Reader, *, source: Store, ids: Sequence[str]) -> Flow[list[DocumentToWrite]]:
     """Return documents with everything stored of them, without documents that are gone."""
     rows = [row for row in (yield from reader.rows(ids)).values() if row.version is not None]
-    leaves = [id_ for row in rows for id_ in row.leaf_ids]
+    leaves = [id_ for row in rows for id_ in row.record_ids]
     records: Mapping[str, tuple[str, Mapping[str, object]]] = yield from reader.fetch_records(leaves)
     vectors = yield from reader.fetch_vectors(leaves)
     documents = []
     for row in rows:
-        texts, metadatas = zip(*(records[id_] for id_ in row.leaf_ids), strict=True) if row.leaves else ((), ())
-        documents.append(DocumentToWrite(_copied(row, source), texts, metadatas, [vectors[id_] for id_ in row.leaf_ids]))
+        texts, metadatas = zip(*(records[id_] for id_ in row.record_ids), strict=True) if row.leaves else ((), ())
+        documents.append(DocumentToWrite(_copied(row, source), texts, metadatas, [vectors[id_] for id_ in row.record_ids]))
     return documents
 
 

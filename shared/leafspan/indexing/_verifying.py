@@ -109,7 +109,7 @@ def _stored(store: Store, rows: Sequence[Row], *, with_vectors: bool) -> Flow[li
     """Return documents as stored, without those with missing leaves, which others have written since."""
     import numpy as np
 
-    ids = [id_ for row in rows for id_ in row.leaf_ids]
+    ids = [id_ for row in rows for id_ in row.record_ids]
     read = partial(Reader.stored_records, ids=ids, fields=["text", "metadata"])
     vectors: dict[str, Any] = {}
     if with_vectors:
@@ -117,11 +117,11 @@ def _stored(store: Store, rows: Sequence[Row], *, with_vectors: bool) -> Flow[li
     records = yield from read_consistently(store, read)
     documents = []
     for row in rows:
-        of_row = [records.get(id_) for id_ in row.leaf_ids]
+        of_row = [records.get(id_) for id_ in row.record_ids]
         whole = [each for each in of_row if each is not None and each.text is not None and each.metadata]
         if len(whole) < row.leaves:
             continue
-        own = [vectors[id_] for id_ in row.leaf_ids if id_ in vectors]
+        own = [vectors[id_] for id_ in row.record_ids if id_ in vectors]
         matrix = np.asarray(own, dtype=np.float32) if len(own) == row.leaves and len(set(map(len, own))) == 1 else None
         documents.append(
             DocumentToWrite(row, [each.text or "" for each in whole], [each.metadata or {} for each in whole], matrix)

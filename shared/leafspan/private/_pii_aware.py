@@ -25,7 +25,7 @@ from leafspan.strategies import (
     fuse,
     query_vectors,
 )
-from leafspan.values import Candidate, Hit, Query, scored
+from leafspan.values import Candidate, Hit, LeafId, Query, scored
 
 _MENTIONS = 10  # for each wanted leaf, this number of leaves with a pseudonym are compared with the question
 _MOST = 10_000
@@ -139,7 +139,7 @@ class PIIAware(Strategy):
         )
         # The user's own analyzer may cut pseudonyms, but the documents that mention a pseudonym are known anyway.
         compared = yield tuple(
-            Similarities(vector[None], tuple(hit.id for hit in found.hits))
+            Similarities(vector[None], tuple(hit.leaf for hit in found.hits))
             if found.hits
             else VectorSearch(vector[None], context.candidates, where)
             for vector, [found], where in zip(vectors, matches, wheres, strict=True)
@@ -148,7 +148,7 @@ class PIIAware(Strategy):
             _nearest(found.hits, answer, context.candidates) if found.hits else answer
             for [found], [answer] in zip(matches, compared, strict=True)
         ]
-        loaded: dict[str, Candidate] = yield Load(tuple(dict.fromkeys(hit.id for hits in nearest for hit in hits)))
+        loaded: dict[LeafId, Candidate] = yield Load(tuple(dict.fromkeys(hit.leaf for hits in nearest for hit in hits)))
         for number, hits in zip(asked, nearest, strict=True):
             rows[number] = [scored(loaded[hit.id], hit.score, "entities", rank) for rank, hit in enumerate(hits, start=1)]
         return rows

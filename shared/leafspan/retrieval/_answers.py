@@ -34,7 +34,7 @@ from leafspan.strategies import (
     StrategyResults,
     VectorSearch,
 )
-from leafspan.values import Candidate, Passage, Query
+from leafspan.values import Candidate, LeafId, Passage, Query
 
 _REQUESTS = get_args(Request)
 _SEARCHES = (VectorSearch, LoadedVectorSearch, LexicalSearch)
@@ -71,7 +71,7 @@ class Answers:
     def __init__(
         self, embedder: QuestionEmbedder, index: IndexAnswers | None = None, *, record: list[Answered] | None = None
     ) -> None:
-        self.texts: dict[str, str] = {} if index is None else index.texts
+        self.texts: dict[LeafId, str] = {} if index is None else index.texts
         self.hits: list[int] = []
         self.summary_hits: list[int] = []
         self.record = record
@@ -254,11 +254,12 @@ class Answers:
             if candidate.outside is not None
         ]
 
-    def _load_texts(self, request: LoadTexts) -> Flow[dict[str, str]]:
+    def _load_texts(self, request: LoadTexts) -> Flow[dict[LeafId, str]]:
         if self._index is not None:
             return (yield from self._index.load_texts(request.ids))
         if missing := [id_ for id_ in dict.fromkeys(request.ids) if id_ not in self.texts]:
-            raise InvalidArgument(f"the texts of {shown(missing)} must be texts of an index, but this call has no index")
+            ids = shown(list(map(str, missing)))
+            raise InvalidArgument(f"the texts of {ids} must be texts of an index, but this call has no index")
         return {id_: self.texts[id_] for id_ in request.ids}
 
     def _run_strategies(self, request: RunStrategies) -> Flow[list[StrategyResults]]:

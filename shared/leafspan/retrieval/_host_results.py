@@ -22,7 +22,6 @@ from leafspan.values import (
     Passage,
     Span,
     id_of_text,
-    leaf_ids,
     outside_candidate,
     run_of_id,
     scored,
@@ -53,8 +52,8 @@ def recognise(
     runs = [_run(result.id) for result in checked]
     ids = dict.fromkeys(id_ for run in runs if run is not None for id_ in run)
     stored = (yield from reader.fetch_leaves(list(ids))) if ids else {}
-    rows = (yield from reader.cached_rows(dict.fromkeys(LeafId.parse(id_).document_id for id_ in ids))) if ids else {}
-    wanted: list[tuple[HostResult, list[str] | None]] = []
+    rows = (yield from reader.cached_rows(id_.document_id for id_ in ids)) if ids else {}
+    wanted: list[tuple[HostResult, list[LeafId] | None]] = []
     for result, run in zip(checked, runs, strict=True):
         if run is not None and all(id_ in stored for id_ in run):
             document = stored[run[0]].leaf.document_id
@@ -83,25 +82,25 @@ def _checked(request: AskHost, results: Any) -> list[HostResult]:
     return found
 
 
-def _run(id_: str | None) -> list[str] | None:
+def _run(id_: str | None) -> list[LeafId] | None:
     """The ids of the leaves in a result with this id, or None if leafspan did not make the id."""
     run = run_of_id(id_)
     if run is None or not _VERSION.fullmatch(run[0].version) or not 0 <= run[1] - run[0].ordinal < MOST_RESULTS:
         return None
     leaf, last = run
-    return leaf_ids(leaf.document_id, leaf.version, range(leaf.ordinal, last + 1))
+    return [leaf._replace(ordinal=ordinal) for ordinal in range(leaf.ordinal, last + 1)]
 
 
 def _check_not_replaced(
-    request: AskHost, run: list[str] | None, stored: Mapping[str, StoredLeaf], rows: Mapping[str, Row], reader: Reader
+    request: AskHost, run: list[LeafId] | None, stored: Mapping[LeafId, StoredLeaf], rows: Mapping[str, Row], reader: Reader
 ) -> None:
     """Refuse a former leaf of a document in the index: the host's own index is out of date."""
     missing = next((id_ for id_ in run or () if id_ not in stored), None)
-    if missing is not None and LeafId.parse(missing).document_id in rows:
+    if missing is not None and missing.document_id in rows:
         reader.suspect(missing)
         raise NotALeaf(
-            f"the results of {request.name} must be leaves of this index, but {missing!r} is not in it (any more): give "
-            f"that retriever the leaves as they are now, {HOW_TO_FIND_LEAVES}, or insert lightrag_inputs(index) "
+            f"the results of {request.name} must be leaves of this index, but {str(missing)!r} is not in it (any more): "
+            f"give that retriever the leaves as they are now, {HOW_TO_FIND_LEAVES}, or insert lightrag_inputs(index) "
             "into a LightRAG"
         )
 

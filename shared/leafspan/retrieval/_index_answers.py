@@ -45,7 +45,7 @@ from leafspan.strategies import (
 )
 from leafspan.trace import EMPTY_TRACE
 from leafspan.trees import SummaryReader
-from leafspan.values import SUMMARY_VERSION, Candidate, Hit, Passage, scored
+from leafspan.values import SUMMARY_VERSION, Candidate, Hit, LeafId, Passage, scored
 
 _FEW = 150_000  # leaves that are searched in less than 2 ms: half of this is Python, which only one thread can run
 
@@ -67,14 +67,14 @@ class IndexAnswers:
         scope: Scope | None = None,
     ) -> None:
         self.identity = identity
-        self.texts: dict[str, str] = {}
+        self.texts: dict[LeafId, str] = {}
         self._scope = scope
         self._sources = sources
         self._indexes = sources.indexes
         self._reader = reader
         self._history = history
         self._summary_reader: SummaryReader | None = None
-        self._loaded: dict[str, Candidate] = {}
+        self._loaded: dict[LeafId, Candidate] = {}
         self._scans: dict[VectorSearch, Scan] = {}
 
     @property
@@ -176,7 +176,7 @@ class IndexAnswers:
             each for each in row if each.outside is None or matches_outside(each.metadata, each.outside.id, scope.where)
         ]
 
-    def load_texts(self, ids: Sequence[str]) -> Flow[dict[str, str]]:
+    def load_texts(self, ids: Sequence[LeafId]) -> Flow[dict[LeafId, str]]:
         """The texts of leaves and summaries, by id. Missing texts are read."""
         if missing := tuple(id_ for id_ in dict.fromkeys(ids) if id_ not in self.texts):
             yield from self._load(Load(missing))  # also keeps their texts
@@ -209,7 +209,7 @@ class IndexAnswers:
                 ]
             exact = True
         rows = yield from self._nearest(request, most=request.most, complete=request.complete, exact=exact)
-        hits = [[(hit.id, hit.score) for hit in row[: request.most]] for row in rows]
+        hits = [[(hit.leaf, hit.score) for hit in row[: request.most]] for row in rows]
         ids = [id_ for row in hits for id_, _ in row]
         loaded = yield from self._load_leaves(ids)
         if any(id_ not in loaded for id_ in ids):
@@ -240,23 +240,22 @@ class IndexAnswers:
         pairs = zip(request.words, request.ids, strict=True)
         return (yield [Call(soft_matches_of, (words, [texts[id_] for id_ in ids])) for words, ids in pairs])  # type: ignore[no-any-return]
 
-    def _load(self, request: Load) -> Flow[dict[str, Candidate]]:
+    def _load(self, request: Load) -> Flow[dict[LeafId, Candidate]]:
         ids = (*request.ids, *request.optional)
-        summaries = dict.fromkeys(compress(ids, _are_summaries(ids)))
-        leaves = [id_ for id_ in dict.fromkeys(ids) if id_ not in summaries]
+        summaries, leaves = _split(ids)
         loaded = (yield from self._load_leaves(leaves)) if leaves else {}
         if summaries:
-            for candidate, text in (yield from self._summaries.load(list(summaries))):
+            for candidate, text in (yield from self._summaries.load(summaries)):
                 self.texts[candidate.id] = text
                 loaded[candidate.id] = candidate
         if any(id_ not in loaded for id_ in request.ids):
             raise StaleRead
         return loaded
 
-    def _load_leaves(self, ids: Sequence[str]) -> Flow[dict[str, Candidate]]:
+    def _load_leaves(self, ids: Sequence[LeafId]) -> Flow[dict[LeafId, Candidate]]:
         """Load leaves with their stored data, by id, without those that do not exist."""
         missing = [id_ for id_ in ids if id_ not in self._loaded]
-        stored: dict[str, StoredLeaf] = {}
+        stored: dict[LeafId, StoredLeaf] = {}
         if missing:
             yield from self._indexes.refresh(self._reader)
             stored = yield from self._reader.fetch_leaves(missing)
@@ -273,7 +272,7 @@ class IndexAnswers:
         """Compare leaves in their own store, and summaries in theirs."""
         import numpy as np
 
-        are_summaries = np.array(_are_summaries(request.ids), bool)
+        are_summaries = np.fromiter((id_.is_summary for id_ in request.ids), bool, len(request.ids))
         cosines = np.empty((len(request.vectors), len(request.ids)))
         if not are_summaries.all():
             ids = tuple(compress(request.ids, ~are_summaries))
@@ -287,17 +286,18 @@ class IndexAnswers:
         """Read the vectors of leaves from their own store, and the vectors of summaries from the trees' store."""
         import numpy as np
 
-        ids = list(dict.fromkeys(request.ids))
-        summaries = dict.fromkeys(compress(ids, _are_summaries(ids)))
-        vectors: dict[str, Any] = {}
-        if leaves := [id_ for id_ in ids if id_ not in summaries]:
+        summaries, leaves = _split(request.ids)
+        vectors: dict[LeafId, Any] = {}
+        if leaves:
             read = yield from leaf_vectors(self._reader, self._indexes.vectors, leaves)
             vectors.update(zip(leaves, read, strict=True))
         if summaries:
-            vectors.update(zip(summaries, (yield from self._summaries.vectors(list(summaries))), strict=True))
+            vectors.update(zip(summaries, (yield from self._summaries.vectors(summaries)), strict=True))
         return np.stack([vectors[id_] for id_ in request.ids]) if vectors else np.empty((0, 0), dtype=np.float32)
 
 
-def _are_summaries(ids: Sequence[str]) -> list[bool]:
-    """Whether each id is a summary's, and not a leaf's."""
-    return [id_.rpartition("#")[0].rpartition("#")[2].startswith(SUMMARY_VERSION) for id_ in ids]
+def _split(ids: Iterable[LeafId]) -> tuple[list[LeafId], list[LeafId]]:
+    """The summaries and the leaves among these, each once."""
+    once = dict.fromkeys(ids)
+    summaries = [id_ for id_ in once if id_.version.startswith(SUMMARY_VERSION)]
+    return summaries, [id_ for id_ in once if not id_.version.startswith(SUMMARY_VERSION)]

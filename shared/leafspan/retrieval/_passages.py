@@ -12,7 +12,7 @@ from leafspan.lexical import Analysis, Analyzer, matching_words
 from leafspan.store import Row, leaf_passage
 from leafspan.text import display
 from leafspan.trees import summary_passage
-from leafspan.values import Candidate, Passage, Query
+from leafspan.values import Candidate, LeafId, Passage, Query
 
 LEAST_PROBABILITY = 0.0005
 """The lowest probability worth showing: a lower one would be shown as 0.000."""
@@ -34,7 +34,7 @@ class WhyEmpty(NamedTuple):
     nearest: Sequence[str] = ()
 
 
-def to_passage(candidate: Candidate, texts: Mapping[str, str], rows: Mapping[str, Row]) -> Passage:
+def to_passage(candidate: Candidate, texts: Mapping[LeafId, str], rows: Mapping[str, Row]) -> Passage:
     """Make a passage of a candidate with its text and data from its document's row."""
     if candidate.outside is not None:
         return replace(candidate.outside, score=candidate.score, trace=candidate.trace)

@@ -19,7 +19,7 @@ from leafspan.store import Reader, ReadHistory, Scope, read_consistently
 from leafspan.strategies import NoteWhyEmpty, RetrievalContext, Strategy, at_least, to_queries
 from leafspan.text import has_word
 from leafspan.trace import Trace
-from leafspan.values import Candidate, Passage, Query
+from leafspan.values import Candidate, LeafId, Passage, Query
 
 
 def retrieve_from_index(
@@ -93,13 +93,13 @@ def run_strategy(
     return (yield from search_until_full(search, queries, first))
 
 
-def _read(reader: Reader, texts: dict[str, str], candidates: Iterable[Candidate]) -> Flow[None]:
+def _read(reader: Reader, texts: dict[LeafId, str], candidates: Iterable[Candidate]) -> Flow[None]:
     """Read the missing texts of candidates."""
     if missing := [id_ for each in candidates for id_ in each.span.leaf_ids if id_ not in texts]:
         texts.update((yield from reader.fetch(missing)))
 
 
-def _has_word(candidate: Candidate, texts: Mapping[str, str]) -> bool:
+def _has_word(candidate: Candidate, texts: Mapping[LeafId, str]) -> bool:
     """Whether a candidate has a word. Blank pages are never a result, even if their titles match well."""
     if candidate.outside is not None or candidate.summary is not None:
         return True

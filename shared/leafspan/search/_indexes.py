@@ -62,13 +62,13 @@ class SearchIndexes:
         if self.records is not None:
             yield from self.records.current(reader)
 
-    def read(self, catalogue: Catalogue, ids: Iterable[str], fields: Collection[Field]) -> Flow[Copied]:
+    def read(self, catalogue: Catalogue, leaves: Iterable[LeafId], fields: Collection[Field]) -> Flow[Copied]:
         """Read fields of leaves by their stored ids. Leaves that the existing segments lack are left out."""
         assert self.records is not None
         assert self.vectors is not None
         if "vector" in fields:
-            return vectors_in((yield from self.vectors.existing(catalogue)), ids)
-        return records_in((yield from self.records.existing(catalogue)), ids, fields)
+            return vectors_in((yield from self.vectors.existing(catalogue)), leaves)
+        return records_in((yield from self.records.existing(catalogue)), leaves, fields)
 
     def derive(self, documents: Sequence[DocumentToWrite], arrays: Mapping[str, Any]) -> Flow[Derived]:
         """Make segments of documents while they are written, so that no query has to read them again.

@@ -31,8 +31,8 @@ LEAST_RARITY = 0.3
 
 
 def find_mentions(
-    reader: Reader, names: DocumentNames, words: LexicalIndex, request: FindMentions, texts: Mapping[str, str]
-) -> Flow[dict[str, list[Mention]]]:
+    reader: Reader, names: DocumentNames, words: LexicalIndex, request: FindMentions, texts: Mapping[LeafId, str]
+) -> Flow[dict[LeafId, list[Mention]]]:
     """The documents that leaves mention, by leaf id. A leaf does not mention its own document.
 
     Only documents that the reader sees have names. So a view never reveals other documents, and other documents never make
@@ -50,7 +50,7 @@ def find_mentions(
     if by_name:
         counted = yield from words.rarities(reader, list(by_name.items()))
         rarities = dict(zip(by_name, counted, strict=True))
-    mentions: dict[str, dict[str, Mention]] = {}
+    mentions: dict[LeafId, dict[str, Mention]] = {}
     for each in in_leaves:
         strength = rarities[each.written] if each.namesakes else 1.0
         if strength < LEAST_RARITY:
@@ -67,7 +67,7 @@ def find_mentions(
 class _NameInLeaf(NamedTuple):
     """A name or a link in a leaf."""
 
-    leaf: str  # id of the leaf
+    leaf: LeafId
     written: str  # the name, or the link's target
     documents: Sequence[str]  # the documents that it names, if they match the filter and are not the leaf's own document
     namesakes: Sequence[str] = ()  # all documents with this name. Empty for a link
@@ -83,7 +83,7 @@ class _Looking:
         self._aliases = request.aliases
         self._matching = None if request.where is None else visible.select(request.where)
 
-    def look_through(self, texts: Sequence[tuple[str, str]]) -> list[_NameInLeaf]:
+    def look_through(self, texts: Sequence[tuple[LeafId, str]]) -> list[_NameInLeaf]:
         """Find mentions in leaves, given as (id, text)."""
         names = self._known.of(self._visible, self._scope, self._aliases)
         found: list[_NameInLeaf] = []
@@ -94,13 +94,13 @@ class _Looking:
                 found += self._by_link(names, leaf, find_links(text))
         return [each for each in found if each.documents]
 
-    def _by_name(self, names: Names, texts: Sequence[tuple[str, str]]) -> Iterator[_NameInLeaf]:
+    def _by_name(self, names: Names, texts: Sequence[tuple[LeafId, str]]) -> Iterator[_NameInLeaf]:
         words: list[str] = []
         starts = []
         for _, text in texts:
             starts.append(len(words))
             words += [*find_plain_words(text), ""]  # so that no name continues in the next text
-        capitalised: dict[str, set[str]] = {}
+        capitalised: dict[LeafId, set[str]] = {}
         behind = 0
         for start, keys in names.find(words):
             if start < behind:  # a part of a longer name
@@ -121,8 +121,8 @@ class _Looking:
                 yield _NameInLeaf(leaf, written, self._others(leaf, list(namesakes)), list(namesakes))
                 break
 
-    def _by_link(self, names: Names, leaf: str, links: Sequence[Link]) -> Iterator[_NameInLeaf]:
-        own = self._visible.rows.get(LeafId.parse(leaf).document_id)
+    def _by_link(self, names: Names, leaf: LeafId, links: Sequence[Link]) -> Iterator[_NameInLeaf]:
+        own = self._visible.rows.get(leaf.document_id)
         own_places = [] if own is None else locations_of(own.document_id, own.metadata)
         for link in links:
             documents: list[str] = []
@@ -159,10 +159,9 @@ class _Looking:
     def _places(self, document_id: str) -> list[Location]:
         return locations_of(document_id, self._visible.rows[document_id].metadata)
 
-    def _others(self, leaf: str, documents: Sequence[str]) -> list[str]:
+    def _others(self, leaf: LeafId, documents: Sequence[str]) -> list[str]:
         """The documents that match the filter and are not the leaf's own document."""
-        own = LeafId.parse(leaf).document_id
-        found = [id_ for id_ in documents if id_ != own]
+        found = [id_ for id_ in documents if id_ != leaf.document_id]
         if self._matching is None:
             return found
         return [id_ for id_ in found if self._visible.stored_id(id_) in self._matching]

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    Rows = NDArray[np.intp]
+
 _FEW_FETCHED = 200  # number of leaves whose vectors a server sends as fast as it searches
 _LINKS = 32  # links of a leaf in such a graph. Of 100 equal vectors, a search finds all; of 200, it misses some
 _MIN_SHARE = 0.05  # share of matching leaves from which over-fetching is faster than any exact search
@@ -51,7 +53,7 @@ _MORE = 2.5  # over-fetching asks for this many times what it would need if matc
 _MOST_AMONG = 20_000  # largest number of leaves to send to an engine to search among: half a megabyte of ids
 _MIN_CACHED = 500  # number of leaves from which their rows are cached
 _CACHE_SIZE = 16
-_CACHE: WeakKeyDictionary[MirrorSnapshot, dict[tuple[Catalogue, tuple[str, ...]], NDArray[np.intp]]] = WeakKeyDictionary()
+_CACHE: WeakKeyDictionary[MirrorSnapshot, dict[tuple[Catalogue, tuple[LeafId, ...]], Rows]] = WeakKeyDictionary()
 
 
 def nearest_leaves(
@@ -86,7 +88,7 @@ def nearest_leaves(
     share = chosen.leaves / everything.leaves
     if reader.searches_among and share < 1 and chosen.leaves <= _MOST_AMONG:
         rows = [row for row in visible.rows.values() if visible.stored_id(row.document_id) in chosen.ids]
-        ids = [id_ for row in rows for id_ in row.leaf_ids]
+        ids = [id_ for row in rows for id_ in row.record_ids]
         hits = yield from _overfetch(reader, vectors, count + 1, count, chosen, ids)
         return [row[:count] for row in hits]
     if not exact and (share == 1 or (share >= _MIN_SHARE and chosen.leaves > _FEW_FETCHED)):
@@ -130,29 +132,30 @@ def begin_scan(reader: Reader, copy: Mirror | None, vectors: Any, count: int, wh
     return (yield Call(Scan, (snapshot, visible, chosen, vectors, count), computes=True))  # type: ignore[no-any-return]
 
 
-def similarities(reader: Reader, copy: Mirror | None, vectors: Any, ids: Sequence[str]) -> Flow[NDArray[np.float64]]:
+def similarities(reader: Reader, copy: Mirror | None, vectors: Any, ids: Sequence[LeafId]) -> Flow[NDArray[np.float64]]:
     """The cosine similarities of leaves to vectors."""
     stored = (yield from leaf_vectors(reader, copy, ids)) if ids else ()
     return (yield Call(_cosines_of, (stored, vectors), computes=True))  # type: ignore[no-any-return]
 
 
-def leaf_vectors(reader: Reader, copy: Mirror | None, ids: Sequence[str]) -> Flow[NDArray[np.float32]]:
+def leaf_vectors(reader: Reader, copy: Mirror | None, ids: Sequence[LeafId]) -> Flow[NDArray[np.float32]]:
     """The vectors of at least one leaf, a row for each."""
     import numpy as np
 
     if copy is None:
-        stored = yield from reader.fetch_vectors(ids)
-        return np.asarray([stored[id_] for id_ in ids], dtype=np.float32)
+        names = list(map(str, ids))
+        stored = yield from reader.fetch_vectors(names)
+        return np.asarray([stored[name] for name in names], dtype=np.float32)
     visible = yield from reader.catalogue()
     snapshot = yield from copy.current(reader)
     return (yield Call(_vectors_in, (snapshot, visible, ids), computes=True))  # type: ignore[no-any-return]
 
 
-def _vectors_in(snapshot: MirrorSnapshot, visible: Catalogue, ids: Sequence[str]) -> NDArray[np.float32]:
+def _vectors_in(snapshot: MirrorSnapshot, visible: Catalogue, ids: Sequence[LeafId]) -> NDArray[np.float32]:
     return vectors_of(snapshot, _rows(snapshot, visible, tuple(ids)))
 
 
-def _rows(snapshot: MirrorSnapshot, visible: Catalogue, ids: tuple[str, ...]) -> NDArray[np.intp]:
+def _rows(snapshot: MirrorSnapshot, visible: Catalogue, ids: tuple[LeafId, ...]) -> NDArray[np.intp]:
     """The rows of leaves. Long lists are cached, since strategies often compare the same leaves."""
     import numpy as np
 
@@ -200,6 +203,7 @@ def _fetch_vectors(reader: Reader, visible: Catalogue, chosen: Selection) -> Flo
     import numpy as np
 
     rows = [row for row in visible.rows.values() if visible.stored_id(row.document_id) in chosen.ids]
-    vectors = yield from reader.fetch_vectors([id_ for row in rows for id_ in row.leaf_ids])
-    leaves = [LeafId(row.document_id, row.version or "", ordinal) for row in rows for ordinal in range(row.leaves)]
-    return leaves, np.asarray([vectors[str(leaf)] for leaf in leaves], dtype=np.float32)
+    ids = [id_ for row in rows for id_ in row.record_ids]
+    vectors = yield from reader.fetch_vectors(ids)
+    leaves = [leaf for row in rows for leaf in row.leaf_ids]
+    return leaves, np.asarray([vectors[id_] for id_ in ids], dtype=np.float32)

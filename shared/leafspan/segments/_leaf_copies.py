@@ -62,14 +62,13 @@ class VectorCopy:
         return differing
 
 
-def vectors_in(snapshot: MirrorSnapshot, ids: Iterable[str]) -> Copied:
+def vectors_in(snapshot: MirrorSnapshot, leaves: Iterable[LeafId]) -> Copied:
     """Records with the vectors of leaves, by stored id, for leaves whose documents are current in the snapshot."""
     copied = Copied({}, set())
-    for id_ in ids:
-        leaf = LeafId.parse(id_)
+    for leaf in leaves:
         vectors = snapshot.of_document(leaf.document_id, "vectors")
         if vectors is not None and leaf.ordinal < len(vectors):
-            copied.records[id_] = Record(id_, vector=vectors[leaf.ordinal])
+            copied.records[leaf] = Record(str(leaf), vector=vectors[leaf.ordinal])
     return copied
 
 
@@ -171,14 +170,14 @@ class RecordCopy:
         return differing
 
 
-def records_in(snapshot: MirrorSnapshot, ids: Iterable[str], fields: Collection[Field]) -> Copied:
+def records_in(snapshot: MirrorSnapshot, leaves: Iterable[LeafId], fields: Collection[Field]) -> Copied:
     """The records of leaves, by stored id, with their texts and, if asked for, their metadata.
 
     Leaves are left out if their document is not current in the snapshot, or if their checksum differs from the checksum in
     the document's row.
     """
     copied = Copied({}, set())
-    places: dict[str, tuple[_Records, int, int, str] | None] = {}
+    places: dict[tuple[str, str], tuple[_Records, int, int, str] | None] = {}
     segments: dict[int, _Records] = {}
     with_metadata = "metadata" in fields
 
@@ -191,19 +190,19 @@ def records_in(snapshot: MirrorSnapshot, ids: Iterable[str], fields: Collection[
             records = segments[id(arrays)] = _Records(arrays)
         return records, first, count, snapshot.catalogue.rows[document_id].checksums
 
-    for id_ in ids:
-        document, _, ordinal = id_.rpartition("#")
-        if document not in places:
-            places[document] = look_up(*document.rpartition("#")[::2])
-        place = places[document]
-        if place is None or not ordinal.isdecimal() or (number := int(ordinal)) >= place[2]:
+    for leaf in leaves:
+        document_id, version, ordinal = leaf
+        if (document_id, version) not in places:
+            places[document_id, version] = look_up(document_id, version)
+        place = places[document_id, version]
+        if place is None or not 0 <= ordinal < place[2]:
             continue
         records, first, _, checksums = place
-        kept = records.record(id_, first + number, number, checksums, with_metadata=with_metadata)
+        kept = records.record(str(leaf), first + ordinal, ordinal, checksums, with_metadata=with_metadata)
         if kept is not None:
-            copied.records[id_], is_checked = kept
+            copied.records[leaf], is_checked = kept
             if is_checked:
-                copied.checked.add(id_)
+                copied.checked.add(leaf)
     return copied
 
 

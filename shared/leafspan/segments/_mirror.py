@@ -330,7 +330,7 @@ class Mirror:
 
     def _read(self, reader: Reader, rows: Sequence[Row]) -> Flow[list[Any]]:
         """Read what the recipe needs of documents' leaves: a vector each, or a text with metadata."""
-        ids = [id_ for row in rows for id_ in row.leaf_ids]
+        ids = [id_ for row in rows for id_ in row.record_ids]
         stored: list[Any] = []
         for start in range(0, len(ids), _BATCH):
             some = ids[start : start + _BATCH]

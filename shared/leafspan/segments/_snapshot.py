@@ -190,11 +190,11 @@ class MirrorSnapshot:
             by_place.update(zip(places.tolist(), leaves, strict=True))
         return [by_place[place] for place in range(len(wanted))]
 
-    def rows(self, visible: Catalogue, ids: Iterable[str]) -> list[int]:
+    def rows(self, visible: Catalogue, leaves: Iterable[LeafId]) -> list[int]:
         """The rows of visible leaves, given by their shown ids."""
         rows = []
         of_documents: dict[str, slice | None] = {}
-        for leaf in map(LeafId.parse, ids):
+        for leaf in leaves:
             document_id = leaf.document_id
             if document_id not in of_documents:
                 of_documents[document_id] = self._find(visible.stored_id(document_id) or "")

@@ -12,7 +12,7 @@ from leafspan.checks import check_whole, function_failed, shown, unusable
 from leafspan.errors import InvalidArgument
 from leafspan.text import count_words
 from leafspan.trace import CutToBudget, Trace
-from leafspan.values import Candidate, Passage, Span
+from leafspan.values import Candidate, LeafId, Passage, Span
 
 T = TypeVar("T")
 
@@ -114,7 +114,7 @@ def shortlist(candidates: Sequence[Candidate], k: int | None, budget: Budget | N
 
 
 def within_budget(
-    candidates: Sequence[Candidate], budget: Budget | None, texts: Mapping[str, str]
+    candidates: Sequence[Candidate], budget: Budget | None, texts: Mapping[LeafId, str]
 ) -> tuple[list[Candidate], bool]:
     """The candidates up to the first that does not fit into the budget, and whether the budget has no room for another.
 
@@ -143,7 +143,7 @@ def joined(passages: Iterable[Passage]) -> str:
     return "\n\n".join(text for passage in passages if (text := passage.text.strip()))
 
 
-def cut_to_fit(candidate: Candidate, limit: int, count: Callable[[str], int], texts: Mapping[str, str]) -> Candidate:
+def cut_to_fit(candidate: Candidate, limit: int, count: Callable[[str], int], texts: Mapping[LeafId, str]) -> Candidate:
     """The longest part of a run around its best hit that fits into a limit, but at least this hit's leaf.
 
     Leaves are added after and before it in turns, until the next leaf on either side does not fit.

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from leafspan.trace import EMPTY_TRACE, Trace, United
-from leafspan.values import Candidate
+from leafspan.values import Candidate, LeafId
 
 
 def unite(runs: Iterable[Candidate], *, touching: bool = False) -> list[Candidate]:
@@ -56,17 +56,17 @@ def without_repeats(
     does not fit never remove a summary, so the used results do not depend on later ones.
     """
     kept: dict[str, Candidate] = {}
-    leaves: set[str] = set()
-    missing_of: dict[str, set[str]] = {}  # leaves of a kept summary that are not among the results yet
-    summaries_with: dict[str, list[str]] = {}  # the kept summaries that miss a leaf
+    leaves: set[LeafId] = set()
+    missing_of: dict[str, set[LeafId]] = {}  # leaves of a kept summary that are not among the results yet
+    summaries_with: dict[LeafId, list[str]] = {}  # the kept summaries that miss a leaf
     leaf_count = sum(each.span.size for each in candidates if each.summary is None)
     used = 0
     full = False
     for each in candidates:
-        missing: set[str] = set()
+        missing: set[LeafId] = set()
         # A summary with more leaves than the results have cannot repeat them, so its leaves are not listed.
         if each.summary is not None and each.summary.size <= leaf_count:
-            missing = set(each.summary.leaf_ids) - leaves
+            missing = {leaf for run in each.summary.covers for leaf in run.leaves} - leaves
             if not missing:
                 continue
         size = each.words or 0

@@ -17,7 +17,7 @@ def windows_around(
     after: int,
     max_words: int | None = None,
     budget: int | None = None,
-    words: Mapping[str, int] | None = None,
+    words: Mapping[LeafId, int] | None = None,
 ) -> list[Candidate]:
     """The window around each hit: the leaf with its neighbours in its document.
 
@@ -47,7 +47,7 @@ class _Window:
 class _Windows:
     """The windows of all documents. Windows share no leaf."""
 
-    def __init__(self, before: int, after: int, max_words: float, budget: float, words: Mapping[str, int]) -> None:
+    def __init__(self, before: int, after: int, max_words: float, budget: float, words: Mapping[LeafId, int]) -> None:
         self._before = before
         self._after = after
         self._max_words = max_words
@@ -84,7 +84,7 @@ class _Windows:
         other = self._window_of.get(leaf)
         if other is None and not wanted:
             return False
-        words = self._words.get(str(leaf), 0) if other is None else other.words
+        words = self._words.get(leaf, 0) if other is None else other.words
         if window.words + words > self._max_words or (other is None and words > self._left):
             window.is_cut = window.is_cut or wanted
             return False
@@ -119,7 +119,7 @@ def _leaf_of(hit: Candidate) -> LeafId:
     return LeafId(hit.span.document_id, hit.span.version, hit.span.first)
 
 
-def neighbours_of(hits: Sequence[Candidate], *, before: int, after: int) -> list[str]:
+def neighbours_of(hits: Sequence[Candidate], *, before: int, after: int) -> list[LeafId]:
     """The ids of the leaves that windows of this size may add to the hits, each once."""
     ids = {}
     for hit in hits:

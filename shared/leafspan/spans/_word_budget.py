@@ -14,7 +14,7 @@ from leafspan.errors import InvalidArgument
 from leafspan.spans._packing import longest_prefix
 from leafspan.spans._uniting import unite
 from leafspan.trace import Filled, Trace
-from leafspan.values import Candidate, Span, leaf_ids
+from leafspan.values import Candidate, LeafId, Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,18 +305,18 @@ def _hits_in(runs: Iterable[tuple[_Gapless, Run]]) -> list[list[Candidate]]:
     return [list(some.hits[run.first : run.last + 1]) for some, run in runs]
 
 
-def short_gaps(hits: Sequence[Candidate], words: float) -> list[str]:
+def short_gaps(hits: Sequence[Candidate], words: float) -> list[LeafId]:
     """The ids of the leaves between two hits of a document if these leaves may have at most ``words`` words.
 
     Unloaded leaves have an unknown number of words, but a known number of characters between two hits. leafspan takes a
     word as up to ten characters, with the space after it, which is more than in most texts of most languages.
     """
-    ids: list[str] = []
+    ids: list[LeafId] = []
     ordered = sorted((hit for hit in hits if hit.leaf is not None), key=_place)
     for one, other in pairwise(ordered):
         assert one.leaf is not None
         assert other.leaf is not None
         same = (one.span.document_id, one.span.version) == (other.span.document_id, other.span.version)
         if same and 0 < other.leaf.start - one.leaf.end <= _CHARACTERS_A_WORD * words:
-            ids += leaf_ids(one.span.document_id, one.span.version, range(one.span.last + 1, other.span.first))
+            ids += [one.id._replace(ordinal=each) for each in range(one.span.last + 1, other.span.first)]
     return ids

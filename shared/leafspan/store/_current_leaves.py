@@ -70,7 +70,7 @@ def version_of(rows: Mapping[str, Row], document_id: str) -> str | None:
 class StoredLeaf(NamedTuple):
     """A leaf with its stored data."""
 
-    id: str
+    id: LeafId
     leaf: Leaf
     text: str
     metadata: dict[str, object]  # the document's
@@ -103,7 +103,7 @@ class Current(NamedTuple):
                     continue
                 # Engines return keys in any order, and host frameworks make texts and hashes of them.
                 own = {key: value for key, value in sorted((metadata or {}).items()) if key != STRUCTURE_KEY}
-                yield StoredLeaf(str(leaf), place, text or "", own, similarity)
+                yield StoredLeaf(leaf, place, text or "", own, similarity)
 
 
 def parsed(id_: str) -> LeafId:

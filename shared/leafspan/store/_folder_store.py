@@ -23,6 +23,7 @@ from leafspan.store._rows_file import RowsInFile
 from leafspan.store._stored_rows import StoredRows
 from leafspan.store._tables import LazyClient, LazyCollection, TableLease, Texts
 from leafspan.store._writer import Follower, Writer
+from leafspan.values import LeafId
 
 
 class FolderStore:
@@ -206,7 +207,7 @@ class FolderStore:
 
     def _rebuild_vectors(self, leaves: Collection, catalogue: Catalogue, copied: CopiedRecords) -> Flow[int]:
         """Write all vectors of the segments to Chroma. Return the number of leaves whose vectors are still missing."""
-        ids = [id_ for row in catalogue.rows.values() if row.version is not None for id_ in row.leaf_ids]
+        ids = [id_ for row in catalogue.rows.values() if row.version is not None for id_ in row.record_ids]
         show = None if len(ids) >= _MIN_FOR_PROGRESS else False
         progress = Progress(len(ids), show=show, what="Writing vectors again", unit=" leaves")
         lacking = 0
@@ -215,10 +216,10 @@ class FolderStore:
                 missing = yield from leaves.without_vectors(ids[start : start + _AT_ONCE])
                 missing = set((yield from leaves.get(missing, [])))  # writing others would make records
                 try:
-                    records, _ = yield from copied(catalogue, missing, ["vector"])
+                    records, _ = yield from copied(catalogue, map(LeafId.parse, missing), ["vector"])
                 except StaleRead:  # a file of the copy is damaged
                     records = {}
-                yield from leaves.put_vectors({id_: record.vector for id_, record in records.items()})
+                yield from leaves.put_vectors({record.id: record.vector for record in records.values()})
                 lacking += len(missing) - len(records)
                 progress.advance(_AT_ONCE)
         finally:

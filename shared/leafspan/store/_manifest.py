@@ -16,7 +16,7 @@ from leafspan.checks import RESERVED_ID_PREFIX
 from leafspan.documents import with_language
 from leafspan.engines import Field, Record
 from leafspan.flows import Flow
-from leafspan.values import Section, leaf_ids
+from leafspan.values import LeafId, Section, leaf_ids
 
 T = TypeVar("T")
 
@@ -97,7 +97,12 @@ class Row:
         return tuple(keys) if isinstance(keys, list) else ()
 
     @property
-    def leaf_ids(self) -> list[str]:
+    def leaf_ids(self) -> list[LeafId]:
+        """The ids of the leaves, in the order of the text."""
+        return [LeafId(self.document_id, self.version or "", ordinal) for ordinal in range(self.leaves)]
+
+    @property
+    def record_ids(self) -> list[str]:
         """The ids of the current version's leaves, in text order."""
         return leaf_ids(self.document_id, self.version or "", range(self.leaves))
 

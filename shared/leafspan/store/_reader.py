@@ -29,12 +29,12 @@ T = TypeVar("T")
 class Copied(NamedTuple):
     """Records that were read from a copy."""
 
-    records: dict[str, Record]  # by id, without those that are missing or damaged in the copy
-    checked: set[str]  # ids of records that were compared with their documents' checksums
+    records: dict[LeafId, Record]  # without those that are missing or damaged in the copy
+    checked: set[LeafId]  # leaves that were compared with their documents' checksums
 
 
-CopiedRecords = Callable[[Catalogue, Iterable[str], Collection[Field]], Flow[Copied]]
-"""Reads fields of leaves by their stored ids from a copy."""
+CopiedRecords = Callable[[Catalogue, Iterable[LeafId], Collection[Field]], Flow[Copied]]
+"""Reads fields of leaves from a copy, by their ids with stored document ids."""
 
 
 class Nearest(NamedTuple, Generic[T]):
@@ -153,13 +153,13 @@ class Reader(VisibleDocuments):
         ids = [near.record.id for row in rows for near in row]
         return hits_of(rows, (yield from self._current(ids, [""] * len(ids), within, queried=True)))
 
-    def fetch(self, ids: Sequence[str]) -> Flow[dict[str, str]]:
+    def fetch(self, ids: Sequence[LeafId]) -> Flow[dict[LeafId, str]]:
         """The texts of these leaves, by id. A leaf that no longer exists is a StaleRead, a changed one a DamagedIndex."""
-        stored = yield from self._stored_ids(ids)
-        records = yield from self._whole_in_copy(stored, ["text"])
-        texts = {stored[id_]: record.text or "" for id_, record in records.items()}
+        stored = yield from self._stored_leaves(ids)
+        copies = yield from self._whole_in_copy(stored, ["text"])
+        texts = {stored[leaf]: record.text or "" for leaf, record in copies.items()}
         problems: dict[str, str] = {}
-        others = {id_: shown for id_, shown in stored.items() if id_ not in records}
+        others = {str(leaf): shown for leaf, shown in stored.items() if leaf not in copies}
         if others:
             rows = yield from self._rows_of(others)
             records = yield from self._records(others, ["text"])
@@ -199,15 +199,16 @@ class Reader(VisibleDocuments):
             raise StaleRead
         return vectors
 
-    def fetch_leaves(self, ids: Sequence[str]) -> Flow[dict[str, StoredLeaf]]:
+    def fetch_leaves(self, ids: Sequence[LeafId]) -> Flow[dict[LeafId, StoredLeaf]]:
         """These leaves, by id, without those that do not exist, are not current or are not visible."""
-        stored = yield from self._stored_ids(ids)
-        records = yield from self._whole_in_copy(stored, ["text", "metadata"])
-        current = Current({id_: LeafId.parse(stored[id_]) for id_ in records}, {})
+        stored = yield from self._stored_leaves(ids)
+        copies = yield from self._whole_in_copy(stored, ["text", "metadata"])
+        records = {record.id: record for record in copies.values()}
+        current = Current({record.id: stored[leaf] for leaf, record in copies.items()}, {})
         checked = set(records)
-        if others := [shown for id_, shown in stored.items() if id_ not in records]:
+        if others := [str(shown) for leaf, shown in stored.items() if leaf not in copies]:
             more, current_others = yield from self._fetch(others)
-            records = records | more
+            records |= more
             current = Current({**current.leaves, **current_others.leaves}, current_others.rows)
         problems: dict[str, str] = {}
         neighbours = (Near(record, 0.0) for record in records.values())
@@ -248,19 +249,20 @@ class Reader(VisibleDocuments):
             )
         return records, current
 
-    def _whole_in_copy(self, ids: Iterable[str], fields: Collection[Field]) -> Flow[dict[str, Record]]:
-        """The records that the copy has undamaged, by stored id. Their leaves are current."""
+    def _whole_in_copy(self, leaves: Iterable[LeafId], fields: Collection[Field]) -> Flow[dict[LeafId, Record]]:
+        """The records that the copy has undamaged, by the leaf's stored id. The leaves are current."""
         if self._copied is None or self._everything is None:
             return {}
-        records, checked = yield from self._copied((yield from self.everything()), ids, fields)
-        return records if len(checked) == len(records) else {id_: records[id_] for id_ in checked}
+        records, checked = yield from self._copied((yield from self.everything()), leaves, fields)
+        return records if len(checked) == len(records) else {leaf: records[leaf] for leaf in checked}
 
     def _records(self, ids: Iterable[str], fields: Collection[Field]) -> Flow[dict[str, Record]]:
         """The records of leaves, by stored id, from the copy if it has them undamaged, or else from the engine."""
         if self._copied is None or self._everything is None:
             return (yield from self._leaves.get(list(ids), fields))
         everything = yield from self.everything()
-        records, _ = yield from self._copied(everything, ids, fields)
+        copies, _ = yield from self._copied(everything, map(parsed, ids), fields)
+        records = {record.id: record for record in copies.values()}
         missing = [id_ for id_ in ids if id_ not in records and not _is_beyond(everything.rows, id_)]
         if missing:
             records |= yield from self._leaves.get(missing, fields)
@@ -318,7 +320,7 @@ def _is_beyond(rows: Mapping[str, Row], id_: str) -> bool:
 
 def leaf_passage(
     span: Span,
-    texts: Mapping[str, str],
+    texts: Mapping[LeafId, str],
     row: Row,
     metadata: Mapping[str, object],
     *,

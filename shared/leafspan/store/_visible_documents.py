@@ -141,9 +141,8 @@ class VisibleDocuments:
             self._rule.warn(left_out)
         return left_out
 
-    def suspect(self, id_: str) -> None:
+    def suspect(self, leaf: LeafId) -> None:
         """Start reading again, once, because a leaf of a host retriever is missing: a writer may have replaced it."""
-        leaf = LeafId.parse(id_)
         if (leaf.document_id, leaf.version) not in self._history:
             self._history.add((leaf.document_id, leaf.version))
             raise StaleRead
@@ -162,13 +161,20 @@ class VisibleDocuments:
         """The leaves' shown ids, by stored id. Leaves of unknown documents are left out."""
         if self.scope is None:
             return {id_: id_ for id_ in ids}
+        leaves = yield from self._stored_leaves(map(LeafId.parse, ids))
+        return {str(stored): str(leaf) for stored, leaf in leaves.items()}
+
+    def _stored_leaves(self, leaves: Iterable[LeafId]) -> Flow[dict[LeafId, LeafId]]:
+        """The leaves by their ids with stored document ids. Leaves of unknown documents are left out."""
+        if self.scope is None:
+            return {leaf: leaf for leaf in leaves}
         visible = yield from self.catalogue()
-        stored_ids = {}
-        for id_ in ids:
-            leaf = LeafId.parse(id_)
-            if (stored := visible.stored_id(leaf.document_id)) is not None:
-                stored_ids[str(leaf._replace(document_id=stored))] = id_
-        return stored_ids
+        stored_id = visible.stored_id
+        return {
+            leaf._replace(document_id=stored): leaf
+            for leaf in leaves
+            if (stored := stored_id(leaf.document_id)) is not None
+        }
 
     def _rows_of(self, ids: Iterable[str]) -> Flow[dict[str, Row]]:
         """The rows of these leaves' documents, by leaf id without ordinal, if that version is current."""

@@ -126,7 +126,7 @@ class Writer:
             if old is not None and old.damage is not None:
                 before = replace(old, leftovers=_versions(stored[row.document_id], row.version), damage=None)
             elif old is not None and old.version == row.version:
-                in_the_way += old.leaf_ids
+                in_the_way += old.record_ids
             noted.append(replace(before, leftovers=(*before.leftovers, (row.version or "", len(texts)))))
             if old and old.version is not None:
                 with_leftovers[row.document_id] = replace(row, leftovers=((old.version, old.leaves),))

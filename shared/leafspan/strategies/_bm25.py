@@ -14,7 +14,7 @@ from leafspan.lexical import BM25Settings
 from leafspan.strategies._queries import query_texts, search, those_that_reach
 from leafspan.strategies._requests import LexicalSearch, Load, NoteWhyEmpty, RetrievalContext, StrategyFlow
 from leafspan.strategies._strategy import Strategy
-from leafspan.values import Candidate, Query, scored
+from leafspan.values import Candidate, LeafId, Query, scored
 
 _ONLY_STOP_WORDS = "the question has only stop words, which a search by words ignores"
 
@@ -92,8 +92,8 @@ class BM25(Strategy):
         rows = yield from those_that_reach(
             self.min_score, queries, rows, itemgetter(2), lambda found: found[1].leaf.document_id
         )
-        loaded: dict[str, Candidate] = yield Load(tuple(hit.id for row in rows for _, hit, _ in row))
-        return [[scored(loaded[hit.id], score, "bm25", rank) for rank, hit, score in row] for row in rows]
+        loaded: dict[LeafId, Candidate] = yield Load(tuple(hit.leaf for row in rows for _, hit, _ in row))
+        return [[scored(loaded[hit.leaf], score, "bm25", rank) for rank, hit, score in row] for row in rows]
 
     def _score(self, score: float, ideal: float) -> float:
         if not self.scale:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from leafspan.checks import keep_whole
 from leafspan.strategies._requests import ListLeaves, Load, RetrievalContext, StrategyFlow
 from leafspan.strategies._strategy import Strategy
-from leafspan.values import Candidate, Hit, Query, scored
+from leafspan.values import Candidate, Hit, LeafId, Query, scored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ class Browse(Strategy):
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
         """See Strategy."""
         hits: list[Hit] = yield ListLeaves(self.offset, context.results, context.where)
-        loaded: dict[str, Candidate] = yield Load(tuple(hit.id for hit in hits))
+        loaded: dict[LeafId, Candidate] = yield Load(tuple(hit.leaf for hit in hits))
         ranks = range(self.offset + 1, self.offset + 1 + len(hits))
-        found = [scored(loaded[hit.id], hit.score, "filter", rank) for rank, hit in zip(ranks, hits, strict=True)]
+        found = [scored(loaded[hit.leaf], hit.score, "filter", rank) for rank, hit in zip(ranks, hits, strict=True)]
         return [list(found) for _ in queries]

@@ -26,7 +26,7 @@ from leafspan.strategies._requests import (
 )
 from leafspan.strategies._strategy import Strategy, check_named_strategies, check_strategy
 from leafspan.trace import Trace
-from leafspan.values import Candidate, Hit, Query, leaf_ids, run_of_id, scored
+from leafspan.values import Candidate, Hit, LeafId, Query, run_of_id, scored
 
 Asked = tuple[int, str]
 """A question's number and a referenced name: each pair is followed once."""
@@ -259,7 +259,7 @@ def follow_once(
 def in_place(candidates: Sequence[Candidate]) -> list[Candidate]:
     """Each result once, at its first place. Overlapping results become one, at the first of their places."""
     first: dict[str, Candidate] = {}
-    places: dict[str, int] = {}
+    places: dict[LeafId, int] = {}
     for place, each in enumerate(candidates):
         known = first.get(each.span.id)
         first[each.span.id] = each if known is None else replace(known, trace=known.trace + each.trace)
@@ -279,13 +279,13 @@ def nearest_leaves_of(
     runs = {name: run for name in names if (run := run_of_id(name)) is not None}
     documents = F("doc_id").in_(list(dict.fromkeys([*names, *(leaf.document_id for leaf, _ in runs.values())])))
     listed: list[Hit] = yield ListLeaves(0, sys.maxsize, documents if where is None else where & documents)
-    there = {hit.id for hit in listed}
-    leaves: dict[str, list[str]] = {}
+    there = {hit.leaf for hit in listed}
+    leaves: dict[str, list[LeafId]] = {}
     for hit in listed:
-        leaves.setdefault(hit.leaf.document_id, []).append(hit.id)
+        leaves.setdefault(hit.leaf.document_id, []).append(hit.leaf)
     for name, (first, last) in runs.items():
         if name not in leaves and first.ordinal <= last < first.ordinal + len(there):
-            ids = leaf_ids(first.document_id, first.version, range(first.ordinal, last + 1))
+            ids = [first._replace(ordinal=ordinal) for ordinal in range(first.ordinal, last + 1)]
             if all(id_ in there for id_ in ids):
                 leaves[name] = ids
     pairs = [(number, name) for number, name in asked if name in leaves]
@@ -297,7 +297,7 @@ def nearest_leaves_of(
     cosines = yield Similarities(vectors, tuple(ids))
     column = {id_: place for place, id_ in enumerate(ids)}
     row = {number: place for place, number in enumerate(numbers)}
-    nearest: dict[tuple[int, str], list[tuple[str, float]]] = {}
+    nearest: dict[tuple[int, str], list[tuple[LeafId, float]]] = {}
     for number, name in pairs:
         compared = [(id_, float(cosines[row[number]][column[id_]])) for id_ in leaves[name]]
         nearest[number, name] = sorted(compared, key=lambda each: -each[1])[:most]  # ties keep the order of the text

@@ -219,7 +219,7 @@ class Hybrid(Strategy):
                 self._best(pool, context.results) if pool.references else row for pool, row in zip(pools, rows, strict=True)
             ]
             loaded = yield from self._load(rows, loaded)
-        existing = [[(found, each) for each in row if (found := loaded[each.id]) is not None] for row in rows]
+        existing = [[(found, each) for each in row if (found := loaded[each.leaf]) is not None] for row in rows]
         least = -inf if self.min_score is None else self.min_score
         good = [[pair for pair in row[: context.results] if pair[1].score >= least] for row in existing]
         results = [self._candidates(pool, row) for pool, row in zip(pools, good, strict=True)]
@@ -258,23 +258,23 @@ class Hybrid(Strategy):
         self,
         pools: Sequence[Pool],
         rows: Sequence[Sequence[ScoredLeaf]],
-        loaded: Mapping[str, Candidate | None],
+        loaded: Mapping[LeafId, Candidate | None],
         context: RetrievalContext,
     ) -> StrategyFlow[bool]:
         """Note the documents that each pool's best leaves mention, and return whether there are any."""
         leaves = (
-            [each for each in row if each.leaf not in pool.summaries and loaded[each.id]]
+            [each for each in row if each.leaf not in pool.summaries and loaded[each.leaf]]
             for pool, row in zip(pools, rows, strict=True)
         )
         best = [row[:LOOKED_THROUGH] for row in leaves]
-        ids = tuple(dict.fromkeys(each.id for row in best for each in row))
+        ids = tuple(dict.fromkeys(each.leaf for row in best for each in row))
         if not ids:
             return False
-        mentions: dict[str, list[Mention]] = yield FindMentions(ids, context.where, self.aliases)
+        mentions: dict[LeafId, list[Mention]] = yield FindMentions(ids, context.where, self.aliases)
         if not mentions:
             return False
         for pool, row in zip(pools, best, strict=True):
-            documents = {mention.document_id for each in row for mention in mentions.get(each.id, ())}
+            documents = {mention.document_id for each in row for mention in mentions.get(each.leaf, ())}
             sums = pool.leaves.sums_in({*documents, *(each.leaf.document_id for each in row)})
             pool.references = reference_bonuses(sums, [each.leaf for each in row], mentions, self.references)
         return True
@@ -291,20 +291,18 @@ class Hybrid(Strategy):
         compared = [leaves_to_compare(pool, _COMPARED) for pool in pools]
         if not any(compared):
             return
-        ids = [[str(leaf) for leaf in leaves] for leaves in compared]
-        rows: list[list[float]] = yield SoftMatches([pool.words for pool in pools], ids)
+        rows: list[list[float]] = yield SoftMatches([pool.words for pool in pools], compared)
         for pool, leaves, scores in zip(pools, compared, rows, strict=True):
             add_soft_matches(pool, leaves, scores, self.soft_matches)
 
     def _add_bonuses_from_summaries(self, pools: Sequence[Pool]) -> StrategyFlow[None]:
         """Add the bonus of each leaf below one of the best summaries."""
         best = [nlargest(_SUMMARIES_LOOKED_AT, pool.summaries.items(), key=lambda item: item[1]) for pool in pools]
-        ids = {str(leaf): None for row in best for leaf, _ in row}
-        loaded: dict[str, Candidate] = yield Load(tuple(ids))
+        loaded: dict[LeafId, Candidate] = yield Load(tuple({leaf: None for row in best for leaf, _ in row}))
         for pool, row in zip(pools, best, strict=True):
             bonuses: dict[LeafId, float] = {}
             for leaf, score in row:
-                summary = loaded[str(leaf)].summary
+                summary = loaded[leaf].summary
                 assert summary is not None
                 if summary.size > _WIDEST:
                     continue
@@ -315,16 +313,16 @@ class Hybrid(Strategy):
             pool.add_summary_bonuses(bonuses)
 
     def _load(
-        self, rows: Sequence[Sequence[ScoredLeaf]], loaded: Mapping[str, Candidate | None] | None = None
-    ) -> StrategyFlow[dict[str, Candidate | None]]:
+        self, rows: Sequence[Sequence[ScoredLeaf]], loaded: Mapping[LeafId, Candidate | None] | None = None
+    ) -> StrategyFlow[dict[LeafId, Candidate | None]]:
         """The best leaves of each query and those loaded before. None for a guessed leaf that does not exist."""
         known = dict(loaded or {})
-        best = {id_: each for row in rows for each in row if (id_ := each.id) not in known}
-        found = tuple(id_ for id_, each in best.items() if each.is_known)
-        guessed = tuple(id_ for id_, each in best.items() if not each.is_known)
-        if found or guessed or loaded is None:
-            more: dict[str, Candidate] = yield Load(found, guessed)
-            known |= {id_: more.get(id_) for id_ in (*found, *guessed)}
+        best = {each.leaf: each for row in rows for each in row if each.leaf not in known}
+        certain = tuple(leaf for leaf, each in best.items() if each.is_known)
+        guessed = tuple(leaf for leaf, each in best.items() if not each.is_known)
+        if best or loaded is None:
+            more: dict[LeafId, Candidate] = yield Load(certain, guessed)
+            known |= {leaf: more.get(leaf) for leaf in best}
         return known
 
     def _candidates(self, pool: Pool, row: Sequence[tuple[Candidate, ScoredLeaf]]) -> list[Candidate]:

@@ -40,7 +40,7 @@ class _Given(NamedTuple):
 
 
 def reference_bonuses(
-    sums: Mapping[LeafId, float], best: Sequence[LeafId], mentions: Mapping[str, Sequence[Mention]], references: float
+    sums: Mapping[LeafId, float], best: Sequence[LeafId], mentions: Mapping[LeafId, Sequence[Mention]], references: float
 ) -> dict[LeafId, Reference]:
     """What leaves get because other leaves mention their documents.
 
@@ -51,7 +51,7 @@ def reference_bonuses(
     """
     given: dict[str, _Given] = {}
     for leaf in best:
-        for mention in mentions.get(str(leaf), ()):
+        for mention in mentions.get(leaf, ()):
             share = references * sums[leaf] * mention.strength
             if share > 0 and (mention.document_id not in given or given[mention.document_id].share < share):
                 given[mention.document_id] = _Given(share, leaf, mention)
@@ -163,7 +163,6 @@ class ScoredLeaf(NamedTuple):
     """
 
     leaf: LeafId
-    id: str
     score: float
     sum: float
     neighbour_bonus: float
@@ -302,7 +301,7 @@ def best_of(
         is_known = reference is not None or bool(leaves.are_found[place]) or leaf in pool.summaries
         left -= is_known or bool(there[place]) or leaf in pool.summary_bonuses
         bonus, summary_bonus = float(leaves.bonuses[place]), pool.summary_bonuses.get(leaf, 0.0)
-        best.append(ScoredLeaf(leaf, str(leaf), score, fused, bonus, summary_bonus, reference, is_known))
+        best.append(ScoredLeaf(leaf, score, fused, bonus, summary_bonus, reference, is_known))
     return best
 
 

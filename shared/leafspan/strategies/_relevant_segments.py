@@ -12,7 +12,7 @@ from leafspan.strategies._over_base import check_base, retrieve_leaves
 from leafspan.strategies._requests import Load, RetrievalContext, StrategyFlow
 from leafspan.strategies._strategy import Strategy
 from leafspan.strategies.scoring import relevances
-from leafspan.values import Candidate, Query
+from leafspan.values import Candidate, LeafId, Query
 
 _LEAST = 24  # fewest leaves to get from the base, and passages to choose without ``k``
 _WORDS_A_LEAF = 15  # gets more leaves than a budget can hold, since some are skipped
@@ -78,7 +78,7 @@ class RelevantSegments(Strategy):
         looking = context.at_least(_LEAST + budget // _WORDS_A_LEAF)
         results = yield from retrieve_leaves(self.base, queries, looking)
         gaps = [short_gaps(hits, self.run_cost) for hits in results]
-        loaded: dict[str, Candidate] = {}
+        loaded: dict[LeafId, Candidate] = {}
         if any(gaps):
             loaded = yield Load(tuple(dict.fromkeys(id_ for ids in gaps for id_ in ids)))
         found = []

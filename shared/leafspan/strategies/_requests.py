@@ -23,7 +23,7 @@ from leafspan.checks import keep_whole
 from leafspan.filters import Where
 from leafspan.lexical import BM25Settings
 from leafspan.strategies._fused_leaves import MatchingNodes
-from leafspan.values import Candidate, Hit, Query
+from leafspan.values import Candidate, Hit, LeafId, Query
 
 T = TypeVar("T")
 
@@ -197,7 +197,7 @@ class SoftMatches:
     """
 
     words: Sequence[Mapping[str, float]]
-    ids: Sequence[Sequence[str]]
+    ids: Sequence[Sequence[LeafId]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,8 +218,8 @@ class Load:
         optional: Ids that may be missing from the answer.
     """
 
-    ids: tuple[str, ...]
-    optional: tuple[str, ...] = ()
+    ids: tuple[LeafId, ...]
+    optional: tuple[LeafId, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +229,7 @@ class LoadTexts:
     The texts belong to the versions that this retrieval has seen. A text that is already loaded costs no time.
     """
 
-    ids: tuple[str, ...]
+    ids: tuple[LeafId, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +245,7 @@ class FindMentions:
         aliases: Metadata key of documents' aliases, None for no aliases.
     """
 
-    ids: tuple[str, ...]
+    ids: tuple[LeafId, ...]
     where: Where | None
     aliases: str | None = None
 
@@ -282,7 +282,7 @@ class TreeRoots:
 class TreeRoot(NamedTuple):
     """The top of a tree or of a part of it: the id of a summary or leaf, and its layer (0 for a leaf)."""
 
-    id: str
+    id: LeafId
     layer: int
 
 
@@ -295,7 +295,7 @@ class HasTrees:
 class LoadVectors:
     """Load the vectors of leaves and summaries. The answer is a matrix with a row for each id."""
 
-    ids: tuple[str, ...]
+    ids: tuple[LeafId, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -310,7 +310,7 @@ class Similarities:
     """Compare leaves and summaries with vectors. The answer is a matrix of cosines: vectors as rows, ids as columns."""
 
     vectors: Any
-    ids: tuple[str, ...]
+    ids: tuple[LeafId, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from leafspan.strategies._queries import query_vectors
 from leafspan.strategies._requests import CallFunction, Embed, LoadPassages, LoadTexts, LoadVectors, StrategyFlow
 from leafspan.strategies.scoring import min_max, scores_in_order
 from leafspan.trace import Trace
-from leafspan.values import Candidate, Passage, Query
+from leafspan.values import Candidate, LeafId, Passage, Query
 
 
 def call_for_each(
@@ -95,7 +95,7 @@ def rerank_by_scores(
     """The results of each question with the function's scores, best first."""
     asked = [number for number, row in enumerate(rows) if row]
     ids = (id_ for row in rows for candidate in row if candidate.outside is None for id_ in candidate.span.leaf_ids)
-    loaded: dict[str, str] = yield LoadTexts(tuple(dict.fromkeys(ids)))
+    loaded: dict[LeafId, str] = yield LoadTexts(tuple(dict.fromkeys(ids)))
     jobs = [(questions[number], [_text(candidate, loaded) for candidate in rows[number]]) for number in asked]
     keys = [(questions[number], tuple(candidate.span.id for candidate in rows[number])) for number in asked]
     answers = dict(zip(asked, (yield from call_for_each(rerank, arerank, jobs, keys)), strict=True))
@@ -130,7 +130,7 @@ def as_they_are(
     return [replace(candidate, trace=candidate.trace + Trace(notes=(note,))) for candidate in row]
 
 
-def _text(candidate: Candidate, loaded: dict[str, str]) -> str:
+def _text(candidate: Candidate, loaded: dict[LeafId, str]) -> str:
     if candidate.outside is not None:
         return candidate.outside.text
     return "".join(loaded[id_] for id_ in candidate.span.leaf_ids)

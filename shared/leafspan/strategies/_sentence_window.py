@@ -11,7 +11,7 @@ from leafspan.strategies._hybrid import Hybrid
 from leafspan.strategies._over_base import check_base, retrieve_leaves
 from leafspan.strategies._requests import Load, RetrievalContext, StrategyFlow
 from leafspan.strategies._strategy import Strategy
-from leafspan.values import Candidate, Query
+from leafspan.values import Candidate, LeafId, Query
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,7 @@ class SentenceWindow(Strategy):
         # Windows may unite, so the base finds more hits than k; one extra hit shows that there are others.
         # With a budget, the number of hits also decides whether to look again, at more candidates.
         most = None if context.k is None or context.words is not None else 2 * context.k + 1
-        lengths: dict[str, int] = {}
+        lengths: dict[LeafId, int] = {}
         results = yield from retrieve_leaves(self.base, queries, context, most=most)
         windows = yield from self._windows(results, context, lengths)
         if any(len(hits) == most and len(own) < (context.k or 0) for hits, own in zip(results, windows, strict=True)):
@@ -65,7 +65,7 @@ class SentenceWindow(Strategy):
         return windows
 
     def _windows(
-        self, results: Sequence[Sequence[Candidate]], context: RetrievalContext, lengths: dict[str, int]
+        self, results: Sequence[Sequence[Candidate]], context: RetrievalContext, lengths: dict[LeafId, int]
     ) -> StrategyFlow[list[list[Candidate]]]:
         """The windows around the best hits of each query: as many hits as ``k`` windows need.
 
@@ -79,7 +79,8 @@ class SentenceWindow(Strategy):
             if longest is not None and not self._neighbours(best, context).issubset(lengths):
                 # Loads more hits than this round needs: where windows unite, the next round then needs no fetch.
                 ahead = [hits[: 2 * len(some) + 1] for hits, some in zip(results, best, strict=True)]
-                loaded: dict[str, Candidate] = yield Load(tuple(sorted(self._neighbours(ahead, context) - lengths.keys())))
+                missing = sorted(self._neighbours(ahead, context) - lengths.keys())
+                loaded: dict[LeafId, Candidate] = yield Load(tuple(missing))
                 lengths |= {candidate.id: candidate.words or 0 for candidate in loaded.values()}
             windows = [
                 windows_around(
@@ -100,7 +101,7 @@ class SentenceWindow(Strategy):
                 return windows
             best = more
 
-    def _neighbours(self, results: Sequence[Sequence[Candidate]], context: RetrievalContext) -> set[str]:
+    def _neighbours(self, results: Sequence[Sequence[Candidate]], context: RetrievalContext) -> set[LeafId]:
         """The ids of the leaves that windows may add to the hits within the budget."""
         fitting = (self._fitting(hits, context.words) for hits in results)
         return {id_ for hits in fitting for id_ in neighbours_of(hits, before=self.before, after=self.after)}

@@ -16,7 +16,7 @@ from leafspan.strategies._queries import query_vectors, those_that_reach
 from leafspan.strategies._requests import HasTrees, Load, RetrievalContext, Similarities, StrategyFlow, TreeRoot, TreeRoots
 from leafspan.strategies._strategy import Strategy, check_strategy
 from leafspan.trace import Trace
-from leafspan.values import Candidate, LeafId, Query, scored
+from leafspan.values import Candidate, Hit, LeafId, Query, scored
 
 if TYPE_CHECKING:
     import numpy as np
@@ -159,29 +159,29 @@ class Tree(Strategy):
     def _traverse(self, vectors: Any, context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
         """Layer by layer, the most similar nodes among the chosen nodes' children and the roots of that layer."""
         roots: Sequence[TreeRoot] = yield TreeRoots(context.where, self.start_layer)
-        by_layer: dict[int, list[str]] = {}
+        by_layer: dict[int, list[LeafId]] = {}
         for root in roots:
             by_layer.setdefault(root.layer, []).append(root.id)
-        rows: list[dict[str, Candidate]] = [{} for _ in vectors]
-        below: list[list[str]] = [[] for _ in vectors]
+        rows: list[dict[LeafId, Candidate]] = [{} for _ in vectors]
+        below: list[list[LeafId]] = [[] for _ in vectors]
         for layer in range(max(by_layer, default=0), self.end_layer - 1, -1):
             pools = [[*by_layer.get(layer, []), *children] for children in below]
             chosen = yield from self._choose(vectors, pools, rows)
-            loaded: dict[str, Candidate] = yield Load(tuple({id_: None for row in chosen for id_, _ in row}))
+            loaded: dict[LeafId, Candidate] = yield Load(tuple({id_: None for row in chosen for id_, _ in row}))
             for row, picked in zip(rows, chosen, strict=True):
                 found = [scored(loaded[id_], score, "tree", rank) for rank, (id_, score) in enumerate(picked, start=1)]
                 row.update((each.id, each) for each in found if _layer(each) >= self.end_layer)
             below = [self._children([loaded[id_] for id_, _ in picked]) for picked in chosen]
         return [list(row.values()) for row in rows]
 
-    def _children(self, chosen: Sequence[Candidate]) -> list[str]:
+    def _children(self, chosen: Sequence[Candidate]) -> list[LeafId]:
         """The children of the chosen nodes, each once, in order; without leaves if ``end_layer`` is above 0."""
         children = dict.fromkeys(child for candidate in chosen if candidate.summary for child in candidate.summary.children)
-        return [child for child in children if self.end_layer == 0 or LeafId.parse(child).is_summary]
+        return [child for child in map(LeafId.parse, children) if self.end_layer == 0 or child.is_summary]
 
     def _choose(
-        self, vectors: Any, pools: Sequence[Sequence[str]], taken: Sequence[Mapping[str, Candidate]]
-    ) -> StrategyFlow[list[list[_IdAndScore]]]:
+        self, vectors: Any, pools: Sequence[Sequence[LeafId]], taken: Sequence[Mapping[LeafId, Candidate]]
+    ) -> StrategyFlow[list[list[Hit]]]:
         """The best candidates of each query's pool that are not taken yet."""
         cosines = yield from _compare(vectors, (id_ for pool in pools for id_ in pool))
         limit = _TOP_K if self.top_k is None and self.min_score is None else self.top_k
@@ -195,11 +195,11 @@ class Tree(Strategy):
         self, vectors: Any, rows: Sequence[Sequence[Candidate]], most: int | None
     ) -> StrategyFlow[list[list[Candidate]]]:
         """Replace each summary by its best leaves that have not come yet; keep the first ``most`` of each row."""
-        covered = {each.span.id: each.summary.leaf_ids for row in rows for each in row if each.summary}
+        covered = {each.id: list(map(LeafId.parse, each.summary.leaf_ids)) for row in rows for each in row if each.summary}
         cosines = yield from _compare(vectors, (leaf for leaves in covered.values() for leaf in leaves))
         expanded = [self._expand_row(row, covered, cosines, number, most) for number, row in enumerate(rows)]
         missing = tuple({id_: None for row in expanded for id_, item in row.items() if not isinstance(item, Candidate)})
-        loaded: dict[str, Candidate] = yield Load(missing)
+        loaded: dict[LeafId, Candidate] = yield Load(missing)
         return [
             [item if isinstance(item, Candidate) else scored(loaded[id_], item, "tree") for id_, item in row.items()]
             for row in expanded
@@ -208,61 +208,54 @@ class Tree(Strategy):
     def _expand_row(
         self,
         row: Sequence[Candidate],
-        covered: Mapping[str, Sequence[str]],
+        covered: Mapping[LeafId, Sequence[LeafId]],
         cosines: _Cosines,
         number: int,
         most: int | None,
-    ) -> dict[str, Candidate | float]:
+    ) -> dict[LeafId, Candidate | float]:
         """For each leaf, in order, the found candidate, or the score of a leaf that is not loaded yet."""
         count = _EXPANDED if self.expand is True else int(self.expand)
-        items: dict[str, Candidate | float] = {}
+        items: dict[LeafId, Candidate | float] = {}
         for each in row:
             if most is not None and len(items) >= most:
                 break
             if each.summary is None:
                 items.setdefault(each.id, each)
             else:
-                fresh = [leaf for leaf in covered[each.span.id] if leaf not in items]
+                fresh = [leaf for leaf in covered[each.id] if leaf not in items]
                 items.update(_best(fresh, cosines.of(number, fresh), count))
         return items
-
-
-_IdAndScore: TypeAlias = tuple[str, float]
 
 
 class _Cosines(NamedTuple):
     """Cosines of vectors (rows) with ids (columns)."""
 
     matrix: Any
-    columns: Mapping[str, int]
+    columns: Mapping[LeafId, int]
 
-    def of(self, row: int, ids: Sequence[str]) -> NDArray[np.float64]:
+    def of(self, row: int, ids: Sequence[LeafId]) -> NDArray[np.float64]:
         """The cosines of one vector with some of the ids."""
         import numpy as np
 
         return self.matrix[row, [self.columns[id_] for id_ in ids]] if ids else np.empty(0)
 
 
-def _compare(vectors: Any, ids: Iterator[str]) -> StrategyFlow[_Cosines]:
+def _compare(vectors: Any, ids: Iterator[LeafId]) -> StrategyFlow[_Cosines]:
     columns = {id_: column for column, id_ in enumerate(dict.fromkeys(ids))}
     return _Cosines((yield Similarities(vectors, tuple(columns))) if columns else None, columns)
 
 
 def _best(
-    ids: Sequence[str], scores: NDArray[np.float64], count: int | None, min_score: float | None = None
-) -> list[_IdAndScore]:
+    ids: Sequence[LeafId], scores: NDArray[np.float64], count: int | None, min_score: float | None = None
+) -> list[Hit]:
     """The ``count`` best (None: all) that score at least ``min_score``, best first; ties by document, then position."""
     import numpy as np
 
     at = np.arange(len(ids)) if min_score is None else np.flatnonzero(scores >= min_score)
     if count is not None and len(at) > count:
         at = at[scores[at] >= np.partition(scores[at], len(at) - count)[len(at) - count]]
-    return sorted(((ids[place], float(scores[place])) for place in at.tolist()), key=_order)[:count]
-
-
-def _order(item: _IdAndScore) -> tuple[float, str, int]:
-    leaf = LeafId.parse(item[0])
-    return (-item[1], leaf.document_id, leaf.ordinal)
+    hits = (Hit(ids[place], float(scores[place])) for place in at.tolist())
+    return sorted(hits, key=lambda hit: hit.order)[:count]
 
 
 def _layer(candidate: Candidate) -> int:

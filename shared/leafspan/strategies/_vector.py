@@ -10,7 +10,7 @@ from leafspan.checks import check_flag, check_number, check_text, keep_whole
 from leafspan.strategies._queries import query_vectors, search, those_that_reach
 from leafspan.strategies._requests import Load, LoadedVectorSearch, RetrievalContext, StrategyFlow, VectorSearch
 from leafspan.strategies._strategy import Strategy
-from leafspan.values import Candidate, Query, scored
+from leafspan.values import Candidate, LeafId, Query, scored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,9 +72,10 @@ class Vector(Strategy):
             asked = VectorSearch(vectors, count, context.where, complete=everything)
             hits, _ = yield from search(asked, None, summaries=True)
             rows = [row[: count if context.k is None else min(count, context.k)] for row in hits]
-            loaded: dict[str, Candidate] = yield Load(tuple(hit.id for row in rows for hit in row))
+            loaded: dict[LeafId, Candidate] = yield Load(tuple(hit.leaf for row in rows for hit in row))
             results = [
-                [scored(loaded[hit.id], hit.score, "vector", rank) for rank, hit in enumerate(row, start=1)] for row in rows
+                [scored(loaded[leaf], score, "vector", rank) for rank, (leaf, score) in enumerate(row, start=1)]
+                for row in rows
             ]
         else:
             results = yield LoadedVectorSearch(vectors, count, context.where, context.k, complete=everything)

@@ -10,7 +10,7 @@ from leafspan.filters import Where
 from leafspan.store import Catalogue, Row, Selection, shown_rows
 from leafspan.strategies import TreeRoot
 from leafspan.trees._records import TreeRecord
-from leafspan.values import LeafId, leaf_ids
+from leafspan.values import LeafId
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,20 +73,18 @@ class VisibleTrees(Catalogue):
             row = self.documents.rows[self.documents.shown_id(id_) or id_]
             ordinals = self._records[id_].bare if id_ in chosen else range(row.leaves)
             leaves = [LeafId(id_, row.version or "", ordinal) for ordinal in ordinals]
-            roots += [
-                TreeRoot(str(leaf._replace(document_id=row.document_id)), 0) for leaf in leaves if str(leaf) not in below
-            ]
-        return sorted(roots, key=lambda root: LeafId.parse(root.id))
+            roots += [TreeRoot(leaf._replace(document_id=row.document_id), 0) for leaf in leaves if str(leaf) not in below]
+        return sorted(roots)
 
-    def nodes(self, where: Where | None, layer: int) -> list[str]:
+    def nodes(self, where: Where | None, layer: int) -> list[LeafId]:
         """The shown ids of the summaries of a layer, by document id, then position."""
-        nodes: list[str] = []
+        nodes: list[LeafId] = []
         for id_ in self.select(where).ids:
             numbers = [number for number, each in enumerate(self._records[id_].layers) if each == layer]
             nodes += self._summaries(id_, numbers)
-        return sorted(nodes, key=LeafId.parse)
+        return sorted(nodes)
 
-    def summaries(self, document_id: str | None) -> list[str]:
+    def summaries(self, document_id: str | None) -> list[LeafId]:
         """The shown ids of summaries, by document, top layer first."""
         rows = self.rows if document_id is None else {id_: row for id_, row in self.rows.items() if id_ == document_id}
         listed = [
@@ -94,7 +92,7 @@ class VisibleTrees(Catalogue):
             for id_, row in rows.items()
             for number, layer in enumerate(TreeRecord.of(row).layers)
         ]
-        return [str(LeafId(id_, version, number)) for id_, _, number, version in sorted(listed)]
+        return [LeafId(id_, version, number) for id_, _, number, version in sorted(listed)]
 
     def _choose(self, where: Where | None) -> Selection:
         """The visible trees that cover only documents that match."""
@@ -108,9 +106,9 @@ class VisibleTrees(Catalogue):
         tops = [number for number in record.tops if str(LeafId(id_, version, number)) not in below]
         return (TreeRoot(id_, record.layers[n]) for n, id_ in zip(tops, self._summaries(id_, tops), strict=True))
 
-    def _summaries(self, id_: str, numbers: Sequence[int]) -> list[str]:
+    def _summaries(self, id_: str, numbers: Sequence[int]) -> list[LeafId]:
         """The shown ids of the summaries of a tree with these numbers."""
-        return leaf_ids(self._shown_ids[id_], self._trees[id_].version or "", numbers)
+        return [LeafId(self._shown_ids[id_], self._trees[id_].version or "", number) for number in numbers]
 
     def _covers(self, id_: str) -> frozenset[str] | None:
         """The stored ids of the documents that a tree covers; None if the tree is not visible."""

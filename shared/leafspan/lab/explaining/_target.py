@@ -186,7 +186,7 @@ def _standings(answered: Answered, target: Target) -> Iterator[Standing]:
             yield _among_hits(name, [_as_hit(each) for each in answer], target, None)
         case Similarities(ids=ids):
             for query, cosines in _numbered(answer):
-                hits = [Hit(LeafId.parse(id_), float(cosine)) for id_, cosine in zip(ids, cosines, strict=True)]
+                hits = [Hit(leaf, float(cosine)) for leaf, cosine in zip(ids, cosines, strict=True)]
                 yield _among_hits("comparison", sorted(hits, key=lambda hit: hit.order), target, query)
 
 

@@ -64,7 +64,7 @@ def _looked_up(results: Sequence[Sequence[HostResult]], context: RetrievalContex
         return [list(row) for row in results]
     listed: list[list[Hit]] = yield tuple(ListLeaves(0, _MOST_LEAVES, _has_id(id_)) for id_ in documents)
     leaves = {id_: [hit.leaf for hit in hits] for id_, hits in zip(documents, listed, strict=True) if hits}
-    texts: Mapping[str, str] = yield LoadTexts(tuple(str(leaf) for row in leaves.values() for leaf in row))
+    texts: Mapping[LeafId, str] = yield LoadTexts(tuple(leaf for row in leaves.values() for leaf in row))
     return [[_in_document(each, leaves, texts) for each in row] for row in results]
 
 
@@ -80,9 +80,9 @@ def _has_id(document_id: str) -> Any:
     return to_filter({"field": "id", "operator": "==", "value": document_id})
 
 
-def _in_document(found: HostResult, leaves: Mapping[str, Sequence[LeafId]], texts: Mapping[str, str]) -> HostResult:
+def _in_document(found: HostResult, leaves: Mapping[str, Sequence[LeafId]], texts: Mapping[LeafId, str]) -> HostResult:
     own = leaves.get(_document_of(found) or "", ())
-    pieces = [texts[str(leaf)] for leaf in own]
+    pieces = [texts[leaf] for leaf in own]
     place = _place("".join(pieces), found.text)
     if place is None:
         return found
