@@ -37,6 +37,7 @@ class AutoMerging(Strategy):
     Ties are ordered by document id, then position.
     """
 
+    finds_spans = True
     base: Strategy = field(default_factory=Hybrid)
     threshold: float = 0.5
     fill_gaps: int = 1
@@ -52,13 +53,7 @@ class AutoMerging(Strategy):
         keep_whole(self, "max_words", 1, optional=True)
         check_choice("score", self.score, SCORES)
 
-    @property
-    def finds_spans(self) -> bool:
-        """It returns merged nodes."""
-        return True
-
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
-        """See Strategy."""
         results = yield from retrieve_leaves(self.base, queries, context)
         return [
             auto_merge(

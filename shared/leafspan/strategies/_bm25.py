@@ -63,7 +63,6 @@ class BM25(Strategy):
 
     @property
     def finds_spans(self) -> bool:
-        """Whether results may include summaries."""
         return self.summaries
 
     @property
@@ -76,7 +75,7 @@ class BM25(Strategy):
         return replace(self, summaries=True)
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
-        """See Strategy: one pass over the postings for all queries, and one fetch."""
+        """One pass over the postings for all queries, and one fetch."""
         if self.summaries and context.words is not None:
             context = context.for_base  # summaries longer than the budget are skipped, so load all
         count = context.results if self.k is None else self.k

@@ -26,23 +26,14 @@ class Browse(Strategy):
     Leaves are ordered by document id, then position.
     """
 
+    returns_all = True
+    needs_query = False
     offset: int = 0
 
     def __post_init__(self) -> None:
         keep_whole(self, "offset", 0)
 
-    @property
-    def needs_query(self) -> bool:
-        """No query is needed."""
-        return False
-
-    @property
-    def returns_all(self) -> bool:
-        """It returns everything that matches."""
-        return True
-
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
-        """See Strategy."""
         hits: list[Hit] = yield ListLeaves(self.offset, context.results, context.where)
         loaded: dict[LeafId, Candidate] = yield Load(tuple(hit.leaf for hit in hits))
         ranks = range(self.offset + 1, self.offset + 1 + len(hits))

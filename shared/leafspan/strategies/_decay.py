@@ -83,7 +83,6 @@ class Decay(OverBase):
             object.__setattr__(self, "now", self.now.isoformat())
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
-        """See Strategy."""
         results = yield from self.base.retrieve(queries, context.for_base)
         now = to_microseconds(datetime.now(UTC) if self.now is None else self.now)
         assert now is not None

@@ -96,7 +96,7 @@ class Ensemble(Strategy):
         return any(retriever.finds_spans for retriever in self.retrievers)
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
-        """See Strategy: all retrievers run at once."""
+        """All retrievers run at once."""
         deep = replace(context.for_base, candidates=max(context.candidates, self.min_candidates or 0))
         answers: list[StrategyResults] = yield RunStrategies(
             tuple(

@@ -96,16 +96,14 @@ class FollowReferences(Strategy):
 
     @property
     def returns_all(self) -> bool:
-        """The same as the base's."""
         return self.base.returns_all
 
     @property
     def query_instruction(self) -> str:
-        """The same as the base's."""
         return self.base.query_instruction
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
-        """See Strategy. At each depth it follows all references of all queries together."""
+        """At each depth it follows all references of all queries together."""
         known: dict[Asked, Sequence[Candidate] | str] = {}
         rows = yield from self.base.retrieve(queries, context.for_base)
         results = yield from self._followed(queries, dict(enumerate(rows)), context, known)

@@ -78,11 +78,10 @@ class MultiQuery(Strategy):
 
     @property
     def finds_spans(self) -> bool:
-        """The same as the base's."""
         return self.base.finds_spans
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
-        """See Strategy: one request to the language model, if any, and one search for all phrasings of all queries."""
+        """One request to the language model, if any, and one search for all phrasings of all queries."""
         given = to_queries(self.phrasings or ())
         variants = [list(dict.fromkeys([query, *given])) for query in queries]
         generated, notes = yield from self._generated(variants)

@@ -50,13 +50,7 @@ class HostRetriever(Strategy):
         check_flag("elsewhere", self.elsewhere)
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
-        """See Strategy: in an event loop all queries are asked at once.
-
-        The retriever ignores filters and scopes, so results that do not match are left out.
-
-        Raises:
-            InvalidArgument: if a query is a vector only.
-        """
+        """The retriever ignores filters and scopes, so results that do not match are left out."""
         texts = query_texts(self.name, queries)
         results: list[list[Candidate]] = yield tuple(
             AskHost(self.name, text, self.ask, self.aask, context.where, self.elsewhere) for text in texts
@@ -104,6 +98,7 @@ class OtherIndex(Strategy):
         InvalidArgument: if ``view`` is not an index or view, or ``strategy`` is not a strategy.
     """
 
+    finds_spans = True
     configurable: ClassVar[bool] = False
     view: Searchable
     strategy: Strategy
@@ -119,13 +114,7 @@ class OtherIndex(Strategy):
         check_strategy("strategy", self.strategy)
 
     @property
-    def finds_spans(self) -> bool:
-        """No strategy of this index can merge or widen the results."""
-        return True
-
-    @property
     def needs_query(self) -> bool:
-        """The same as the strategy's."""
         return self.strategy.needs_query
 
     @property
@@ -134,7 +123,7 @@ class OtherIndex(Strategy):
         return self.k is not None or self.strategy.returns_all
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
-        """See Strategy: one search there for all queries."""
+        """One search there for all queries."""
         most = min(context.results, _MOST)
         wheres = [each for each in (context.where, self.where) if each is not None]
         options = {

@@ -28,27 +28,22 @@ class OverBase(Strategy):
 
     @property
     def finds_spans(self) -> bool:
-        """The same as the base's."""
         return self.base.finds_spans
 
     @property
     def needs_query(self) -> bool:
-        """The same as the base's."""
         return self.base.needs_query
 
     @property
     def returns_all(self) -> bool:
-        """The same as the base's."""
         return self.base.returns_all
 
     @property
     def looks_once(self) -> bool:
-        """The same as the base's."""
         return self.base.looks_once
 
     @property
     def query_instruction(self) -> str:
-        """The same as the base's."""
         return self.base.query_instruction
 
     def with_summaries(self) -> Self | None:
@@ -81,7 +76,6 @@ class Filtered(OverBase):
             raise InvalidArgument(f"where must be a filter made with F, got {shown(self.where)}")
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
-        """See Strategy."""
         where = self.where if context.where is None else context.where & self.where
         rows = yield from self.base.retrieve(queries, replace(context, where=where))
         matched = Trace(filters=(self.where,))
@@ -110,6 +104,7 @@ class AtLeast(OverBase):
         InvalidArgument: if ``base`` is not a strategy, or ``min_score`` not a finite number.
     """
 
+    returns_all = True
     base: Strategy
     min_score: float
 
@@ -117,13 +112,7 @@ class AtLeast(OverBase):
         check_strategy("base", self.base)
         check_number("min_score", self.min_score)
 
-    @property
-    def returns_all(self) -> bool:
-        """It returns all results that reach the score."""
-        return True
-
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
-        """See Strategy."""
         results = yield from self.base.retrieve(queries, context)
         return (yield from those_that_reach(self.min_score, queries, results, attrgetter("score")))
 
@@ -168,7 +157,6 @@ class Watched(OverBase):
     watcher: Watcher = field(repr=False)
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
-        """See Strategy."""
         if context.private:
             return (yield from self.base.retrieve(queries, context))
         watcher = self.watcher

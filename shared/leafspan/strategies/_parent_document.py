@@ -31,6 +31,7 @@ class ParentDocument(Strategy):
         InvalidArgument: if ``base`` finds spans longer than leaves, or a number is out of its range.
     """
 
+    finds_spans = True
     base: Strategy = field(default_factory=Hybrid)
     level: int | None = 1
     max_parents: int | None = None
@@ -40,12 +41,6 @@ class ParentDocument(Strategy):
         keep_whole(self, "level", 1, optional=True)
         keep_whole(self, "max_parents", 1, optional=True)
 
-    @property
-    def finds_spans(self) -> bool:
-        """It returns sections."""
-        return True
-
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
-        """See Strategy."""
         results = yield from retrieve_leaves(self.base, queries, context)
         return [parents_of(hits, level=self.level, max_words=context.words)[: self.max_parents] for hits in results]

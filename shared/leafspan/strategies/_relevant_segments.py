@@ -54,6 +54,7 @@ class RelevantSegments(Strategy):
     greedily.
     """
 
+    finds_spans = True
     base: Strategy = field(default_factory=Hybrid)
     words: int | None = None
     max_words: int | None = 300
@@ -67,13 +68,8 @@ class RelevantSegments(Strategy):
         keep_whole(self, "passage_words", 1)
         check_number("run_cost", self.run_cost, at_least=0)
 
-    @property
-    def finds_spans(self) -> bool:
-        """It returns runs of leaves."""
-        return True
-
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
-        """See Strategy: the base, and a fetch of the leaves in the gaps between its hits that may be bridged."""
+        """The base, and a fetch of the leaves in the gaps between its hits that may be bridged."""
         budget = context.longest(self.words) or self.passage_words * (context.k or _LEAST)
         looking = context.at_least(_LEAST + budget // _WORDS_A_LEAF)
         results = yield from retrieve_leaves(self.base, queries, looking)

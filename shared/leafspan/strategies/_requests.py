@@ -408,9 +408,7 @@ class NoteWhyEmpty:
 class Retrieves(Protocol):
     """Anything that retrieves: a strategy."""
 
-    def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
-        """See Strategy."""
-        ...
+    def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]: ...
 
 
 @dataclass(frozen=True, slots=True)

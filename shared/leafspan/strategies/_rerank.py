@@ -51,6 +51,7 @@ class Rerank(OverBase):
     Carbonell and Goldstein, SIGIR 1998.
     """
 
+    needs_query = True
     base: Strategy = field(default_factory=Hybrid)
     rerank: Callable[[str, list[str]], Sequence[float]] | HostReranker | None = None
     arerank: Callable[[str, list[str]], Awaitable[Sequence[float]]] | None = None
@@ -70,17 +71,8 @@ class Rerank(OverBase):
         keep_whole(self, "depth", 1, optional=True)
         check_choice("on_failure", self.on_failure, ("raise", "keep"))
 
-    @property
-    def needs_query(self) -> bool:
-        """True, since results are compared with the query."""
-        return True
-
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
-        """See Strategy: one call of the function for each query; in an event loop all calls run at once.
-
-        Raises:
-            InvalidArgument: if there is a function, and a query is a vector only.
-        """
+        """One call of the function for each query; in an event loop all calls run at once."""
         questions = () if self.rerank is None else query_texts("Rerank", queries)
         found = yield from self.base.retrieve(queries, context.for_base.at_least(self.depth or 1))
         rows: Sequence[Sequence[Candidate]] = [row[: self.depth] for row in found]

@@ -105,7 +105,7 @@ class RewriteQuery(OverBase):
         return self.prompt or (PROMPTS[self.how] if isinstance(self.how, str) else None)
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
-        """See Strategy: one request to the model or function for all queries, then one search."""
+        """One request to the model or function for all queries, then one search."""
         if isinstance(self.how, str):
             asked = yield from self._written(queries, self.how)
         else:

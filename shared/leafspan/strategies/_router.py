@@ -166,7 +166,7 @@ class Router(Strategy):
         return all(retriever.returns_all for retriever in self.retrievers.values())
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
-        """See Strategy: a choice for each query, then one run of each retriever with all of its queries."""
+        """A choice for each query, then one run of each retriever with all of its queries."""
         routes = [self._or_default(route) for route in (yield from self._routes(queries))]
         # A retriever can be alone for one query and fused for another; fusing needs all of its results.
         asked: dict[tuple[str, bool], list[int]] = {}

@@ -35,6 +35,7 @@ class SentenceWindow(Strategy):
     Ties are ordered by document id, then position.
     """
 
+    finds_spans = True
     base: Strategy = field(default_factory=Hybrid)
     before: int = 0
     after: int = 1
@@ -46,13 +47,8 @@ class SentenceWindow(Strategy):
         keep_whole(self, "after", 0)
         keep_whole(self, "max_words", 1, optional=True)
 
-    @property
-    def finds_spans(self) -> bool:
-        """It returns windows."""
-        return True
-
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
-        """See Strategy: the base, and a fetch of the neighbours, whose lengths decide where a window ends."""
+        """The base, and a fetch of the neighbours, whose lengths decide where a window ends."""
         # Windows may unite, so the base finds more hits than k; one extra hit shows that there are others.
         # With a budget, the number of hits also decides whether to look again, at more candidates.
         most = None if context.k is None or context.words is not None else 2 * context.k + 1

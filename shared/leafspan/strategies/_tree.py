@@ -64,6 +64,7 @@ class Tree(Strategy):
     Source: Sarthi et al., RAPTOR, ICLR 2024, section 3.
     """
 
+    finds_spans = True
     mode: Mode = "collapsed"
     base: Strategy = field(default_factory=Hybrid)
     top_k: int | None = None
@@ -97,17 +98,12 @@ class Tree(Strategy):
         check_flag("keep_covered_summaries", self.keep_covered_summaries)
 
     @property
-    def finds_spans(self) -> bool:
-        """True, since it returns summaries."""
-        return True
-
-    @property
     def returns_all(self) -> bool:
         """True in a traversal, and with ``top_k`` or ``min_score``."""
         return self.mode == "traversal" or self.top_k is not None or self.min_score is not None
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
-        """See Strategy. If no tree was built, each trace says so."""
+        """If no tree was built, each trace says so."""
         found = yield from self._retrieve(queries, context)
         if not any(found) or any(each.summary for row in found for each in row) or (yield HasTrees()):
             return found

@@ -44,12 +44,10 @@ class Vector(Strategy):
 
     @property
     def finds_spans(self) -> bool:
-        """Whether results may include summaries."""
         return self.summaries
 
     @property
     def query_instruction(self) -> str:
-        """The ``instruction``."""
         return self.instruction
 
     @property
@@ -62,7 +60,7 @@ class Vector(Strategy):
         return replace(self, summaries=True)
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
-        """See Strategy: one search for all queries."""
+        """One search for all queries."""
         if self.summaries and context.words is not None:
             context = context.for_base  # summaries longer than the budget are skipped, so load all
         vectors = yield from query_vectors(queries, self.instruction)
