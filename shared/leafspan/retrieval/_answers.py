@@ -107,6 +107,8 @@ class Answers:
             for each in requests:
                 if not isinstance(each, _WITHOUT_INDEX if self._index is None else _REQUESTS):
                     raise _refusal(strategy, each)
+                if self._index is not None:
+                    self._index.check(each)
             if isinstance(request, tuple):
                 answer = (yield from self._answer_all(request)) if request else []
             else:

@@ -37,6 +37,7 @@ from leafspan.strategies import (
     LoadedVectorSearch,
     LoadPassages,
     LoadVectors,
+    Mention,
     Request,
     Similarities,
     SoftMatches,
@@ -104,45 +105,44 @@ class IndexAnswers:
         finally:
             self._reader.leave()
 
-    def check_lengths(self, vectors: Iterable[Any]) -> None:
+    def check(self, request: Request) -> None:
         """Check that vectors, which a user or a strategy may have made, have as many dimensions as the index's."""
-        dimension = None if self.identity is None else self.identity.dimension
-        for vector in vectors:
-            if dimension is not None and len(vector) != dimension:
-                raise InvalidArgument(f"a query's vector must have {dimension} dimensions, got {len(vector)}")
+        if self.identity is None or not isinstance(request, VectorSearch | LoadedVectorSearch | Similarities):
+            return
+        for vector in request.vectors[:1]:  # rows of one matrix
+            if len(vector) != self.identity.dimension:
+                raise InvalidArgument(f"a query's vector must have {self.identity.dimension} dimensions, got {len(vector)}")
 
     def answer(self, request: Request) -> Flow[Any]:
         """Answer a request."""
-        if isinstance(request, VectorSearch | LoadedVectorSearch | Similarities):
-            self.check_lengths(request.vectors[:1])  # rows of one matrix
         match request:
+            case VectorSearch(summaries=True):
+                return self._summaries.vector_search(request)
             case VectorSearch():
-                return (yield from (self._summaries.vector_search if request.summaries else self._vector_search)(request))
+                return self._vector_search(request)
+            case LexicalSearch(summaries=True):
+                return self._summaries.lexical_search(request)
             case LexicalSearch():
-                if request.summaries:
-                    return (yield from self._summaries.lexical_search(request))
-                return (yield from self._indexes.words.search(self._reader, request))
+                return self._indexes.words.search(self._reader, request)
             case LoadedVectorSearch():
-                return (yield from self._loaded_vector_search(request))
+                return self._loaded_vector_search(request)
             case SoftMatches():
-                return (yield from self._soft_matches(request))
+                return self._soft_matches(request)
             case FindMentions():
-                yield from self.load_texts(request.ids)
-                names, words = self._indexes.names, self._indexes.words
-                return (yield from find_mentions(self._reader, names, words, request, self.texts))
+                return self._find_mentions(request)
             case ListLeaves():
-                return (yield from page_of_leaves(self._reader, request))
+                return page_of_leaves(self._reader, request)
             case Load():
-                return (yield from self._load(request))
+                return self._load(request)
             case LoadVectors():
-                return (yield from self._load_vectors(request))
+                return self._load_vectors(request)
             case Similarities():
-                return (yield from self._compare(request))
+                return self._compare(request)
             case TreeRoots():
-                return (yield from self._summaries.roots(request))
+                return self._summaries.roots(request)
             case _:
                 assert isinstance(request, HasTrees), request
-                return (yield from self._summaries.has_trees())
+                return self._summaries.has_trees()
 
     def begin(self, requests: Sequence[Request]) -> Flow[list[int] | None]:
         """Prepare for several requests, and return the order to answer them in, or None to answer them at once.
@@ -155,10 +155,8 @@ class IndexAnswers:
             return None
         for request in requests:
             if isinstance(request, VectorSearch) and not request.summaries:
-                self.check_lengths(request.vectors[:1])
-                where = request.where
-                scan = yield from begin_scan(self._reader, self._indexes.vectors, request.vectors, request.count, where)
-                if scan is not None:
+                search = request.vectors, request.count, request.where
+                if (scan := (yield from begin_scan(self._reader, self._indexes.vectors, *search))) is not None:
                     self._scans[request] = scan
         return sorted(range(len(requests)), key=lambda number: isinstance(requests[number], VectorSearch))
 
@@ -220,6 +218,11 @@ class IndexAnswers:
 
     def _nearest(self, request: VectorSearch | LoadedVectorSearch, **how: Any) -> Flow[list[list[Hit]]]:
         return nearest_leaves(self._reader, self._indexes.vectors, request.vectors, request.count, request.where, **how)
+
+    def _find_mentions(self, request: FindMentions) -> Flow[dict[LeafId, list[Mention]]]:
+        yield from self.load_texts(request.ids)
+        names, words = self._indexes.names, self._indexes.words
+        return (yield from find_mentions(self._reader, names, words, request, self.texts))
 
     def _soft_matches(self, request: SoftMatches) -> Flow[list[list[float]]]:
         """How well leaves match the words of each question."""

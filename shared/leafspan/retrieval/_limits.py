@@ -89,7 +89,8 @@ class Limits:
 
     def context(self, strategy: Strategy, embedder: str | None) -> RetrievalContext:
         """The strategy's first context. ``search_until_full`` makes further ones if its results are not enough."""
-        returns_all = self.k is None and self.budget is None and strategy.returns_all
+        # With min_score, all results with that score are returned, as with a strategy that has its own lowest score.
+        returns_all = self.k is None and self.budget is None and (strategy.returns_all or self.min_score is not None)
         k = DEFAULT_K if self.k is None and self.budget is None and not returns_all else self.k
         words = self.budget.words if self.budget else None
         candidates = self.candidates or max(_LEAST_CANDIDATES, _CANDIDATES_A_PASSAGE * (k or 0))

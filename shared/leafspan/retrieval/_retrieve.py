@@ -16,7 +16,7 @@ from leafspan.retrieval._passages import INDEX_IS_EMPTY, Passages, WhyEmpty, to_
 from leafspan.retrieval._sources import Sources
 from leafspan.spans import limit_per_document, shortlist, within_budget
 from leafspan.store import Reader, ReadHistory, Scope, read_consistently
-from leafspan.strategies import NoteWhyEmpty, RetrievalContext, Strategy, at_least, to_queries
+from leafspan.strategies import NoteWhyEmpty, RetrievalContext, Strategy, to_queries
 from leafspan.text import has_word
 from leafspan.trace import Trace
 from leafspan.values import Candidate, LeafId, Passage, Query
@@ -54,9 +54,7 @@ def run_strategy(
     index: IndexAnswers, answers: Answers, reader: Reader, strategy: Strategy, queries: Sequence[Query], limits: Limits
 ) -> Flow[list[Result]]:
     """Run a strategy on one reader's view of the index, and choose what to return for each query."""
-    index.check_lengths(query.vector for query in queries if query.vector is not None)
-    # With min_score, all results with that score are returned, as with a strategy that has its own lowest score.
-    first = limits.context(at_least(strategy, limits.min_score), index.identity.name if index.identity else None)
+    first = limits.context(strategy, index.identity.name if index.identity else None)
     texts = answers.texts
 
     def search(asked: Sequence[Query], context: RetrievalContext) -> Flow[list[Result]]:

@@ -17,7 +17,7 @@ from leafspan.retrieval._recording import recorded
 from leafspan.retrieval._retrieve import Result, may_widen, search_until_full, why_found_none
 from leafspan.retrieval._sources import import_numpy
 from leafspan.spans import limit_per_document, shortlist, within_budget
-from leafspan.strategies import RetrievalContext, Strategy, StrategyLike, at_least, to_queries, to_strategy
+from leafspan.strategies import RetrievalContext, Strategy, StrategyLike, to_queries, to_strategy
 from leafspan.values import Query
 
 One = str | Query | Sequence[float] | None
@@ -133,7 +133,7 @@ def retrieve_outside(embedder: QuestionEmbedder, asked: Any, strategy: Strategy,
             results.append(Result(row, passages, more, low))
         return results
 
-    results = yield from search_until_full(search, queries, limits.context(at_least(strategy, limits.min_score), None))
+    results = yield from search_until_full(search, queries, limits.context(strategy, None))
     reasons = [
         None if result.passages else why_found_none(result, limits, answers.why_empty(query, len(queries)))
         for query, result in zip(queries, results, strict=True)
