@@ -266,7 +266,7 @@ def with_texts(flow, having):
         except StopIteration as stop:
             return stop.value
         assert isinstance(request, LoadTexts)
-        texts = {id_: "yes" if int(id_.split("#")[0]) in having else "no" for id_ in request.ids}
+        texts = {id_: "yes" if int(id_.document_id) in having else "no" for id_ in request.ids}
 
 
 @pytest.mark.parametrize(
@@ -332,7 +332,7 @@ def test_it_can_be_tested_without_an_index(fresh_first):
     flow = strategy.retrieve([Query(vector=(1.0, 0.0))], RetrievalContext(candidates=2))
     next(flow)  # Vector asks for leaves
     request = flow.send([[leaf("old", "2026-05-01"), leaf("new", "2026-05-21")]])
-    assert request.ids == ("old#00000000#0", "new#00000000#0")
+    assert [str(leaf) for leaf in request.ids] == ["old#00000000#0", "new#00000000#0"]
     with pytest.raises(StopIteration) as stop:
         flow.send([[0.8, 0.6]])  # the cosines
     [found] = stop.value.value

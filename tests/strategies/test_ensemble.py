@@ -305,7 +305,7 @@ OF_KEYS = dict(
 @given(rankings(), st.sampled_from(FUSIONS))
 def test_scores_are_those_of_the_fusion_of_ids_and_the_sum_of_the_shares(lists, fusion):
     fused = fuse(lists, fusion=fusion)
-    keyed = [[(each.span.id, each.score) for each in ranked.found] for ranked in lists]
+    keyed = [[(each.span.id, each.score) for each in ranked.candidates] for ranked in lists]
     expected = dict(OF_KEYS[fusion](keyed, weights=[ranked.weight for ranked in lists]))
     assert {each.span.id: each.score for each in fused} == pytest.approx(expected, abs=1e-12)
     for each in fused:
@@ -344,8 +344,8 @@ def test_a_passage_gets_from_each_retriever_the_best_share_of_a_span_that_overla
     for each in fused:
         shares = []
         for ranked in lists:
-            keyed = shares_of([(found.span.id, found.score) for found in ranked.found], ranked.weight / total, fusion)
-            within = {found.span.id for found in ranked.found if each.span.first <= found.span.first <= each.span.last}
+            keyed = shares_of([(found.span.id, found.score) for found in ranked.candidates], ranked.weight / total, fusion)
+            within = {found.span.id for found in ranked.candidates if each.span.first <= found.span.first <= each.span.last}
             shares += [max(share for id_, share in keyed if id_ in within)] if within else []
         [step] = each.trace.fused
         expected = max(shares) if fusion == "maximum" else sum(shares)
@@ -354,7 +354,7 @@ def test_a_passage_gets_from_each_retriever_the_best_share_of_a_span_that_overla
         assert len(step.contributions) == len(shares)
     leaves = [leaf for each in fused for leaf in range(each.span.first, each.span.last + 1)]
     assert sorted(leaves) == sorted(
-        {leaf for ranked in lists for each in ranked.found for leaf in range(each.span.first, each.span.last + 1)}
+        {leaf for ranked in lists for each in ranked.candidates for leaf in range(each.span.first, each.span.last + 1)}
     )
 
 
@@ -365,7 +365,7 @@ def test_what_all_retrievers_have_first_is_first_with_any_length(lists, leaf, si
     long = [replace(each, span=replace(each.span, last=min(11, leaf + size))) for each in long]
     best = hits(LEAVES, {leaf: 10.0})
     first = [
-        replace(ranked, found=[*(best if number % 2 else long), *ranked.found], weight=1)
+        replace(ranked, candidates=[*(best if number % 2 else long), *ranked.candidates], weight=1)
         for number, ranked in enumerate(lists)
     ]
     found = fuse(first, fusion=fusion)[0].span

@@ -179,19 +179,19 @@ class Answers:
     def _ask_hosts(self, requests: tuple[Request, ...]) -> Flow[None]:
         """Ask host retrievers together. An event loop asks them at the same time."""
         hosts = {self._host_key(request): request for request in requests if isinstance(request, AskHost)}
-        asked = {key: request for key, request in hosts.items() if key not in self._host_replies}
-        if not asked:
+        new = {key: request for key, request in hosts.items() if key not in self._host_replies}
+        if not new:
             return
         began = perf_counter()
-        replies: list[Sequence[HostResult]] = yield [ask_call(request) for request in asked.values()]
-        for (key, request), results in zip(asked.items(), replies, strict=True):
+        replies: list[Sequence[HostResult]] = yield [ask_call(request) for request in new.values()]
+        for (key, request), results in zip(new.items(), replies, strict=True):
             if self._index is None:
-                found = outside_results(request, results)
+                candidates = outside_results(request, results)
             else:
-                found = yield from self._index.recognise(request, results)
-            self._host_replies[key] = found
-            self._keep_texts(found)
-            self._note(request, found, perf_counter() - began)
+                candidates = yield from self._index.recognise(request, results)
+            self._host_replies[key] = candidates
+            self._keep_texts(candidates)
+            self._note(request, candidates, perf_counter() - began)
 
     def _host_key(self, request: AskHost) -> Hashable:
         """A key that is equal for the same question to the same host retriever."""

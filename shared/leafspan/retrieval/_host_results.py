@@ -76,10 +76,10 @@ def recognise(
 
 
 def _checked(request: AskHost, results: Any) -> list[HostResult]:
-    found = list(results) if isinstance(results, Sequence) and not isinstance(results, str) else None
-    if found is None or not all(isinstance(each, HostResult) for each in found):
+    host_results = list(results) if isinstance(results, Sequence) and not isinstance(results, str) else None
+    if host_results is None or not all(isinstance(each, HostResult) for each in host_results):
         raise InvalidArgument(f"{request.name} must return a list of HostResult, got {shown(results)}")
-    return found
+    return host_results
 
 
 def _run(id_: str | None) -> list[LeafId] | None:

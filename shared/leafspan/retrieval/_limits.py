@@ -121,8 +121,8 @@ class Defaults:
 
     def limits_of(self, options: CallOptions) -> Limits:
         """The limits of a call. A call that gives one of ``k`` and ``budget`` gets no default for the other."""
-        given: dict[str, Any] = {name: value for name, value in options.items() if value is not None and name != "timeout"}
+        call: dict[str, Any] = {name: value for name, value in options.items() if value is not None and name != "timeout"}
         own: dict[str, Any] = {name: getattr(self, name) for name in ("candidates", "min_score", "per_document")}
-        if "k" not in given and "budget" not in given:
+        if "k" not in call and "budget" not in call:
             own |= {"k": self.k, "budget": self.budget}
-        return Limits.of(**{**own, **given})
+        return Limits.of(**{**own, **call})

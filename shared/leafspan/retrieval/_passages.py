@@ -51,12 +51,12 @@ def to_passage(candidate: Candidate, texts: Mapping[LeafId, str], rows: Mapping[
     )
 
 
-def without_damaged(found: list[list[Passage]], documents: Collection[str], trees: Collection[str]) -> list[list[Passage]]:
+def without_damaged(rows: list[list[Passage]], documents: Collection[str], trees: Collection[str]) -> list[list[Passage]]:
     """Add to the passages' traces what was left out."""
     if not documents and not trees:
-        return found
+        return rows
     notes = tuple(f"the tree of {id_!r} was left out, since what is stored of it is damaged" for id_ in trees)
-    return [[_noted(passage, tuple(documents), notes) for passage in row] for row in found]
+    return [[_noted(passage, tuple(documents), notes) for passage in row] for row in rows]
 
 
 def _noted(passage: Passage, documents: tuple[str, ...], notes: tuple[str, ...]) -> Passage:
@@ -139,8 +139,8 @@ class Passages(list[Passage]):
         Args:
             passages: The passages.
         """
-        known: Any = {"question": self.question, "analyzer": self.analyzer}
-        return Passages(passages, **known, why_empty=self.why_empty, nearest=self._nearest)
+        context: Any = {"question": self.question, "analyzer": self.analyzer}
+        return Passages(passages, **context, why_empty=self.why_empty, nearest=self._nearest)
 
     def words(self, text: str) -> list[tuple[int, int]]:
         """The places of the question's words in a text, as (start, end), in order.
@@ -153,13 +153,13 @@ class Passages(list[Passage]):
 
 def to_results(
     queries: Sequence[Query],
-    found: Iterable[Iterable[Passage]],
+    rows: Iterable[Iterable[Passage]],
     analyzer: Analysis | None,
     reasons: Iterable[WhyEmpty | None],
 ) -> list[Passages]:
     """Make a result of each query's passages."""
-    known = analyzer if isinstance(analyzer, Analyzer) else None
+    finder = analyzer if isinstance(analyzer, Analyzer) else None
     return [
-        Passages(passages, question=query.text or None, analyzer=known, **({} if why is None else why._asdict()))
-        for query, passages, why in zip(queries, found, reasons, strict=True)
+        Passages(passages, question=query.text or None, analyzer=finder, **({} if why is None else why._asdict()))
+        for query, passages, why in zip(queries, rows, reasons, strict=True)
     ]

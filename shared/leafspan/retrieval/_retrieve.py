@@ -23,10 +23,10 @@ from leafspan.values import Candidate, LeafId, Passage, Query
 
 
 def retrieve_from_index(
-    sources: Sources, asked: Any, strategy: Strategy, limits: Limits, scope: Scope | None = None
+    sources: Sources, things: Any, strategy: Strategy, limits: Limits, scope: Scope | None = None
 ) -> Flow[list[Passages]]:
     """The passages for each query."""
-    queries = to_queries(asked, needed=strategy.needs_query)
+    queries = to_queries(things, needed=strategy.needs_query)
     if not queries:
         return []
     history = ReadHistory()
@@ -57,10 +57,10 @@ def run_strategy(
     first = limits.context(strategy, index.identity.name if index.identity else None)
     texts = answers.texts
 
-    def search(asked: Sequence[Query], context: RetrievalContext) -> Flow[list[Result]]:
+    def search(some: Sequence[Query], context: RetrievalContext) -> Flow[list[Result]]:
         answers.hits.clear()
         answers.summary_hits.clear()
-        rows = yield from answers.run(strategy, asked, context)
+        rows = yield from answers.run(strategy, some, context)
         split = [limits.split(index.visible(row)) for row in rows]
         allowed = [limit_per_document(high, limits.per_document) for high, _ in split]
         # Leaves and summaries are searched separately, so the most hits of both are added.
@@ -117,7 +117,7 @@ _WIDER = 4
 class Result:
     """The result of one search for a query."""
 
-    found: Sequence[Candidate]  # the strategy's results
+    candidates: Sequence[Candidate]  # the strategy's results
     passages: list[Passage]
     more: bool  # whether to read more candidates: there is room for more results, and more candidates may give some
     too_low: Sequence[Candidate]  # the strategy's results below the call's lowest score
@@ -125,8 +125,8 @@ class Result:
 
     def has_more_than(self, other: Result) -> bool:
         """Whether this result has leaves or summaries that the other one does not have."""
-        known = {id_ for each in other.found for id_ in each.span.leaf_ids}
-        return any(id_ not in known for each in self.found for id_ in each.span.leaf_ids)
+        leaves = {id_ for each in other.candidates for id_ in each.span.leaf_ids}
+        return any(id_ not in leaves for each in self.candidates for id_ in each.span.leaf_ids)
 
 
 def may_widen(context: RetrievalContext) -> bool:

@@ -59,7 +59,7 @@ def retrieve(query: One, strategy: StrategyLike, *, embedder: object = None, **o
         InvalidArgument: if an option is out of its range, a query is blank, or the strategy searches an index.
         RetrievalTimeout: if it takes longer than ``timeout``. The retrieval stops after the call that is running.
     """
-    [passages] = _asked([query], strategy, embedder, options, several=False)
+    [passages] = _retrieve([query], strategy, embedder, options, several=False)
     return passages
 
 
@@ -68,7 +68,7 @@ async def aretrieve(
     query: One, strategy: StrategyLike, *, embedder: object = None, **options: Unpack[CallOptions]
 ) -> Passages:
     """Like ``retrieve``."""
-    [passages] = await _aasked([query], strategy, embedder, options, several=False)
+    [passages] = await _aretrieve([query], strategy, embedder, options, several=False)
     return passages
 
 
@@ -77,7 +77,7 @@ def retrieve_many(
     queries: Sequence[One], strategy: StrategyLike, *, embedder: object = None, **options: Unpack[CallOptions]
 ) -> list[Passages]:
     """What ``retrieve`` finds for each of several queries, in one search. The options are the same."""
-    return _asked(queries, strategy, embedder, options, several=True)
+    return _retrieve(queries, strategy, embedder, options, several=True)
 
 
 @takes_call_options
@@ -85,21 +85,23 @@ async def aretrieve_many(
     queries: Sequence[One], strategy: StrategyLike, *, embedder: object = None, **options: Unpack[CallOptions]
 ) -> list[Passages]:
     """Like ``retrieve_many``."""
-    return await _aasked(queries, strategy, embedder, options, several=True)
+    return await _aretrieve(queries, strategy, embedder, options, several=True)
 
 
-def _asked(asked: Any, strategy: Any, embedder: object, options: CallOptions, *, several: bool) -> list[Passages]:
+def _retrieve(things: Any, strategy: Any, embedder: object, options: CallOptions, *, several: bool) -> list[Passages]:
     chosen, limits = _checked(strategy, options)
     with recorded(chosen, several=several) as recording:
-        flow = retrieve_outside(_QuestionEmbedder(embedder), asked, chosen, limits)
-        return [*run_within(recording.of(flow, asked), options.get("timeout"))]
+        flow = retrieve_outside(_QuestionEmbedder(embedder), things, chosen, limits)
+        return [*run_within(recording.of(flow, things), options.get("timeout"))]
 
 
-async def _aasked(asked: Any, strategy: Any, embedder: object, options: CallOptions, *, several: bool) -> list[Passages]:
+async def _aretrieve(
+    things: Any, strategy: Any, embedder: object, options: CallOptions, *, several: bool
+) -> list[Passages]:
     chosen, limits = _checked(strategy, options)
     with recorded(chosen, several=several) as recording:
-        flow = retrieve_outside(_QuestionEmbedder(embedder), asked, chosen, limits)
-        return [*await arun_within(recording.of(flow, asked), options.get("timeout"))]
+        flow = retrieve_outside(_QuestionEmbedder(embedder), things, chosen, limits)
+        return [*await arun_within(recording.of(flow, things), options.get("timeout"))]
 
 
 def _checked(strategy: Any, options: CallOptions) -> tuple[Strategy, Limits]:
@@ -108,16 +110,16 @@ def _checked(strategy: Any, options: CallOptions) -> tuple[Strategy, Limits]:
     return to_strategy("strategy", strategy), limits
 
 
-def retrieve_outside(embedder: QuestionEmbedder, asked: Any, strategy: Strategy, limits: Limits) -> Flow[list[Passages]]:
+def retrieve_outside(embedder: QuestionEmbedder, things: Any, strategy: Strategy, limits: Limits) -> Flow[list[Passages]]:
     """The passages for each query, from a strategy that needs no index."""
-    queries = to_queries(asked, needed=strategy.needs_query)
+    queries = to_queries(things, needed=strategy.needs_query)
     if not queries:
         return []
     import_numpy()
     answers = Answers(embedder)
 
-    def search(asked: Sequence[Query], context: RetrievalContext) -> Flow[list[Result]]:
-        rows = yield from answers.run(strategy, asked, context)
+    def search(some: Sequence[Query], context: RetrievalContext) -> Flow[list[Result]]:
+        rows = yield from answers.run(strategy, some, context)
         results = []
         for high, low in map(limits.split, rows):
             row = limit_per_document(high, limits.per_document)

@@ -78,21 +78,21 @@ class _Looking:
 
     def __init__(self, visible: Catalogue, names: DocumentNames, reader: Reader, request: FindMentions) -> None:
         self._visible = visible
-        self._known = names
+        self._names = names
         self._scope = reader.scope
         self._aliases = request.aliases
         self._matching = None if request.where is None else visible.select(request.where)
 
     def look_through(self, texts: Sequence[tuple[LeafId, str]]) -> list[_NameInLeaf]:
         """Find mentions in leaves, given as (id, text)."""
-        names = self._known.of(self._visible, self._scope, self._aliases)
-        found: list[_NameInLeaf] = []
+        names = self._names.of(self._visible, self._scope, self._aliases)
+        in_leaves: list[_NameInLeaf] = []
         if names.has_names:
-            found += self._by_name(names, texts)
+            in_leaves += self._by_name(names, texts)
         for leaf, text in texts:
             if names.has_places or "[[" in text:
-                found += self._by_link(names, leaf, find_links(text))
-        return [each for each in found if each.documents]
+                in_leaves += self._by_link(names, leaf, find_links(text))
+        return [each for each in in_leaves if each.documents]
 
     def _by_name(self, names: Names, texts: Sequence[tuple[LeafId, str]]) -> Iterator[_NameInLeaf]:
         words: list[str] = []
@@ -161,7 +161,7 @@ class _Looking:
 
     def _others(self, leaf: LeafId, documents: Sequence[str]) -> list[str]:
         """The documents that match the filter and are not the leaf's own document."""
-        found = [id_ for id_ in documents if id_ != leaf.document_id]
+        others = [id_ for id_ in documents if id_ != leaf.document_id]
         if self._matching is None:
-            return found
-        return [id_ for id_ in found if self._visible.stored_id(id_) in self._matching]
+            return others
+        return [id_ for id_ in others if self._visible.stored_id(id_) in self._matching]

@@ -33,27 +33,27 @@ class DocumentNames:
     """The names of documents, by view. They are made from the catalogue at first use, and not stored."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[Hashable, _ViewNames] = OrderedDict()
+        self._by_view: OrderedDict[Hashable, _ViewNames] = OrderedDict()
         self._mutex = Lock()
 
     def close(self) -> None:
         """Forget all names."""
         with self._mutex:
-            self._known.clear()
+            self._by_view.clear()
 
     def of(self, visible: Catalogue, scope: Visibility | None, aliases: str | None) -> Names:
         """The names of a catalogue's documents."""
         key = scope, aliases
         with self._mutex:
-            cached = self._known.get(key)
+            cached = self._by_view.get(key)
         if cached is None or cached.catalogue is not visible:
             # Two threads may both do this: either result will do.
             cached = _made(visible, aliases) if cached is None else _brought_up_to_date(cached, visible, aliases)
         with self._mutex:
-            self._known[key] = cached
-            self._known.move_to_end(key)
-            if len(self._known) > _VIEWS:
-                self._known.popitem(last=False)
+            self._by_view[key] = cached
+            self._by_view.move_to_end(key)
+            if len(self._by_view) > _VIEWS:
+                self._by_view.popitem(last=False)
         return cached.names
 
 

@@ -73,14 +73,14 @@ class _Part:
 
     def __init__(self, leaves: LeafWords) -> None:
         self.leaves = leaves
-        self._known: WordRows | None = None
+        self._rows: WordRows | None = None
 
     def vectors_of(self, numbers: NDArray[Any]) -> NDArray[np.float32]:
         """The vectors of words, by their numbers."""
         import numpy as np
 
         while True:
-            cached = self._known or self._none_of(WORD_VECTORS.rows_of([]))
+            cached = self._rows or self._none_of(WORD_VECTORS.rows_of([]))
             rows = cached.rows.take(numbers)
             if rows.min(initial=0) >= 0:
                 return cached.vectors.take(rows, axis=0)
@@ -90,7 +90,7 @@ class _Part:
             # A new table, since another thread may use the old one with a matrix that lacks the new rows.
             table = cached.rows.copy() if made.age == cached.age else self._none_of(made).rows
             table[missing] = made.rows
-            self._known = made._replace(rows=table)
+            self._rows = made._replace(rows=table)
 
     def _none_of(self, words: WordRows) -> WordRows:
         import numpy as np

@@ -92,8 +92,8 @@ def nearest_leaves(
         hits = yield from _overfetch(reader, vectors, count + 1, count, chosen, ids)
         return [row[:count] for row in hits]
     if not exact and (share == 1 or (share >= _MIN_SHARE and chosen.leaves > _FEW_FETCHED)):
-        asked = math.ceil(count / share * (_MORE if share < 1 else 1)) + 1
-        hits = yield from _overfetch(reader, vectors, asked, count, chosen)
+        limit = math.ceil(count / share * (_MORE if share < 1 else 1)) + 1
+        hits = yield from _overfetch(reader, vectors, limit, count, chosen)
         if all(_is_complete(row, count, chosen) and not (complete and _are_equal(row)) for row in hits):
             return [row[:count] for row in hits]
     leaves, stored = yield from _fetch_vectors(reader, visible, chosen)
@@ -179,14 +179,14 @@ def _cosines_of(stored: Any, vectors: Any) -> NDArray[np.float64]:
 
 
 def _overfetch(
-    reader: Reader, vectors: Any, asked: int, count: int, chosen: Selection, among: Sequence[str] | None = None
+    reader: Reader, vectors: Any, limit: int, count: int, chosen: Selection, among: Sequence[str] | None = None
 ) -> Flow[list[list[Hit]]]:
     """The engine's nearest leaves of a selection, best first. More are asked for until the best ``count`` are sure."""
     while True:
-        rows = yield from reader.nearest(vectors, min(asked, MOST_RESULTS), chosen, among=among)
-        if asked >= MOST_RESULTS or all(_is_complete(row, count, chosen) for row in rows):
+        rows = yield from reader.nearest(vectors, min(limit, MOST_RESULTS), chosen, among=among)
+        if limit >= MOST_RESULTS or all(_is_complete(row, count, chosen) for row in rows):
             return rows
-        asked *= 4
+        limit *= 4
 
 
 def _is_complete(row: Sequence[Hit], count: int, chosen: Selection) -> bool:

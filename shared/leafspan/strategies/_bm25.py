@@ -89,7 +89,7 @@ class BM25(Strategy):
             for row in matches
         ]
         rows = yield from those_that_reach(
-            self.min_score, queries, rows, itemgetter(2), lambda found: found[1].leaf.document_id
+            self.min_score, queries, rows, itemgetter(2), lambda each: each[1].leaf.document_id
         )
         loaded: dict[LeafId, Candidate] = yield Load(tuple(hit.leaf for row in rows for _, hit, _ in row))
         return [[scored(loaded[hit.leaf], score, "bm25", rank) for rank, hit, score in row] for row in rows]

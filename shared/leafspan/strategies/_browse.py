@@ -37,5 +37,5 @@ class Browse(Strategy):
         hits: list[Hit] = yield ListLeaves(self.offset, context.results, context.where)
         loaded: dict[LeafId, Candidate] = yield Load(tuple(hit.leaf for hit in hits))
         ranks = range(self.offset + 1, self.offset + 1 + len(hits))
-        found = [scored(loaded[hit.leaf], hit.score, "filter", rank) for rank, hit in zip(ranks, hits, strict=True)]
-        return [list(found) for _ in queries]
+        candidates = [scored(loaded[hit.leaf], hit.score, "filter", rank) for rank, hit in zip(ranks, hits, strict=True)]
+        return [list(candidates) for _ in queries]

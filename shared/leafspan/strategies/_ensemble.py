@@ -107,8 +107,8 @@ class Ensemble(Strategy):
         names = self.names or _readable_names(self.retrievers)
         weights = self.weights or [1.0] * len(self.retrievers)
         called = [f"retriever {number} ({name})" for number, name in enumerate(names, start=1)]
-        found, failed = split_failures(called, answers, on_failure=self.on_failure, owner="ensemble")
-        present = [each for each in zip(names, weights, found, strict=True) if each[2] is not None]
+        outcomes, failed = split_failures(called, answers, on_failure=self.on_failure, owner="ensemble")
+        present = [each for each in zip(names, weights, outcomes, strict=True) if each[2] is not None]
         if not present:
             raise noted(failed, "ensemble")
         notes = left_out(failed)

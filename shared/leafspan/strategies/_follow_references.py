@@ -28,7 +28,7 @@ from leafspan.strategies._strategy import Strategy, check_named_strategies, chec
 from leafspan.trace import Trace
 from leafspan.values import Candidate, Hit, LeafId, Query, run_of_id, scored
 
-Asked = tuple[int, str]
+Reference = tuple[int, str]
 """A question's number and a referenced name: each pair is followed once."""
 
 _VAIN = "FollowReferences: other passages already led to everything that its references lead to"
@@ -104,17 +104,17 @@ class FollowReferences(Strategy):
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
         """At each depth it follows all references of all queries together."""
-        known: dict[Asked, Sequence[Candidate] | str] = {}
+        answers: dict[Reference, Sequence[Candidate] | str] = {}
         rows = yield from self.base.retrieve(queries, context.for_base)
-        results = yield from self._followed(queries, dict(enumerate(rows)), context, known)
+        results = yield from self._followed(queries, dict(enumerate(rows)), context, answers)
         # When passages unite, further passages of the base move up, in each query separately.
         wider = context.for_base
         short = [number for number, row in enumerate(rows) if len(results[number]) < min(len(row), context.results)]
         while short and not context.exactly and wider.candidates < MOST_CANDIDATES:
             wider = replace(wider, candidates=min(_WIDER * wider.candidates, MOST_CANDIDATES))
-            found = yield from self.base.retrieve([queries[number] for number in short], wider)
-            grown = {number: row for number, row in zip(short, found, strict=True) if _has_more(row, rows[number])}
-            results |= yield from self._followed(queries, grown, context, known)
+            more = yield from self.base.retrieve([queries[number] for number in short], wider)
+            grown = {number: row for number, row in zip(short, more, strict=True) if _has_more(row, rows[number])}
+            results |= yield from self._followed(queries, grown, context, answers)
             for number, row in grown.items():
                 rows[number] = row
             short = [number for number in grown if len(results[number]) < context.results]
@@ -125,20 +125,20 @@ class FollowReferences(Strategy):
         queries: Sequence[Query],
         rows: Mapping[int, Sequence[Candidate]],
         context: RetrievalContext,
-        known: dict[Asked, Sequence[Candidate] | str],
+        answers: dict[Reference, Sequence[Candidate] | str],
     ) -> StrategyFlow[dict[int, list[Candidate]]]:
         """The final results by query number; ``known`` collects what each reference led to."""
         tops = {number: [Referring.of(each, number, self.key) for each in row] for number, row in rows.items()}
         level = [each for row in tops.values() for each in row]
-        seen: set[Asked] = set()
+        seen: set[Reference] = set()
         for _ in range(self.depth):
-            asked = dict.fromkeys((each.query, name) for each in level for name in each.names)
-            if not asked:
+            references = dict.fromkeys((each.query, name) for each in level for name in each.names)
+            if not references:
                 break
-            new = [each for each in asked if each not in known]
+            new = [each for each in references if each not in answers]
             if new:
-                known |= yield from self._found_at(new, queries, context)
-            level = follow_once(level, known, seen, self.key)
+                answers |= yield from self._found_at(new, queries, context)
+            level = follow_once(level, answers, seen, self.key)
         for passage in level:
             for name in passage.names:
                 if (passage.query, name) in seen:
@@ -150,45 +150,45 @@ class FollowReferences(Strategy):
         return {number: in_place([one for each in row for one in each.replaced(self.keep)]) for number, row in tops.items()}
 
     def _found_at(
-        self, asked: Sequence[Asked], queries: Sequence[Query], context: RetrievalContext
-    ) -> StrategyFlow[dict[Asked, Sequence[Candidate] | str]]:
+        self, references: Sequence[Reference], queries: Sequence[Query], context: RetrievalContext
+    ) -> StrategyFlow[dict[Reference, Sequence[Candidate] | str]]:
         """The results for each pair of query and name, or a remark on why there are no results."""
-        found: dict[Asked, Sequence[Candidate] | str] = {}
+        answers: dict[Reference, Sequence[Candidate] | str] = {}
         numbers: dict[str, list[int]] = {}
-        for number, name in asked:
+        for number, name in references:
             if name in self.targets:
                 numbers.setdefault(name, []).append(number)
         if numbers:
             own = replace(context, k=self.per_reference)
-            answers: list[StrategyResults] = yield RunStrategies(
+            outcomes: list[StrategyResults] = yield RunStrategies(
                 tuple(
                     StrategyRun(self.targets[name], [queries[number] for number in of], own, self.timeout)
                     for name, of in numbers.items()
                 )
             )
             called = [f"target {name!r}" for name in numbers]
-            results, failed = split_failures(called, answers, on_failure=self.on_failure, owner="FollowReferences")
+            results, failed = split_failures(called, outcomes, on_failure=self.on_failure, owner="FollowReferences")
             for (name, of), rows in zip(numbers.items(), results, strict=True):
                 if rows is None:
                     error = in_words(failed[f"target {name!r}"])
-                    found |= {(number, name): f"was left out: {error}" for number in of}
+                    answers |= {(number, name): f"was left out: {error}" for number in of}
                 else:
                     for number, row in zip(of, rows, strict=True):
-                        found[number, name] = row[: self.per_reference]
-        others = [each for each in asked if each[1] not in self.targets]
+                        answers[number, name] = row[: self.per_reference]
+        others = [each for each in references if each[1] not in self.targets]
         # An index without documents has no embedder yet; without an index, there are no documents.
         if others and context.embedder is not None:
-            found |= yield from nearest_leaves_of(
+            answers |= yield from nearest_leaves_of(
                 others, queries, context.where, self.per_reference, self.query_instruction
             )
-        return found | {each: [] for each in others if each not in found}
+        return answers | {each: [] for each in others if each not in answers}
 
 
 @dataclass(slots=True, eq=False)
 class Referring:
     """A passage with what its references have led to."""
 
-    found: Candidate  # the passage
+    passage: Candidate
     query: int  # number of the question that it was found for
     names: tuple[str, ...]  # the referenced names, without the passage's own and those that led to it
     origins: frozenset[str] = frozenset()  # the passage's own names, and the names that were followed to find it
@@ -201,18 +201,20 @@ class Referring:
     def of(cls, candidate: Candidate, query: int, key: str, followed: frozenset[str] = frozenset()) -> Referring:
         """A passage that may refer to others by this metadata key; following the names ``followed`` found it."""
         value = candidate.metadata.get(key)
-        given = [] if value is None else list(value) if isinstance(value, list | tuple) else [value]
-        names = [each for each in dict.fromkeys(map(_text, given)) if each]
-        notes = [f"FollowReferences: the reference {shown(each)} is no text" for each in given if not _text(each)]
+        values = [] if value is None else list(value) if isinstance(value, list | tuple) else [value]
+        names = [each for each in dict.fromkeys(map(_text, values)) if each]
+        notes = [f"FollowReferences: the reference {shown(each)} is no text" for each in values if not _text(each)]
         origins = followed | {_id(candidate), candidate.span.document_id}
         return cls(candidate, query, tuple(name for name in names if name not in origins), origins, notes=notes)
 
     def lead_to(self, name: str, candidates: Sequence[Candidate], key: str) -> None:
         """Add what a reference led to, with this passage's score and a note in the trace."""
-        note = f"FollowReferences followed {name!r} from {_id(self.found)}, whose score {self.found.score:.3f} it has"
+        note = f"FollowReferences followed {name!r} from {_id(self.passage)}, whose score {self.passage.score:.3f} it has"
         for each in candidates:
             trace = each.trace + Trace(notes=(*self.notes, *self.way, note))
-            child = Referring.of(replace(each, score=self.found.score, trace=trace), self.query, key, self.origins | {name})
+            child = Referring.of(
+                replace(each, score=self.passage.score, trace=trace), self.query, key, self.origins | {name}
+            )
             child.way = (*self.way, note)
             self.led_to.append(child)
 
@@ -221,7 +223,7 @@ class Referring:
         others = [each for child in self.led_to for each in child.replaced(keep)]
         if keep or not (others or self.elsewhere):
             vain = (_VAIN,) if self.led_to and not others else ()
-            yield replace(self.found, trace=self.found.trace + Trace(notes=(*self.notes, *vain)))
+            yield replace(self.passage, trace=self.passage.trace + Trace(notes=(*self.notes, *vain)))
         yield from others
 
 
@@ -235,15 +237,15 @@ def _text(reference: object) -> str:
 
 
 def follow_once(
-    passages: Sequence[Referring], results: Mapping[Asked, Sequence[Candidate] | str], seen: set[Asked], key: str
+    passages: Sequence[Referring], results: Mapping[Reference, Sequence[Candidate] | str], seen: set[Reference], key: str
 ) -> list[Referring]:
     """Add to passages what their references led to, and return the added passages, whose references come next."""
     for passage in passages:
-        found = {name: results[passage.query, name] for name in passage.names}
-        for name, result in found.items():  # first, since passages added below get these notes
+        answers = {name: results[passage.query, name] for name in passage.names}
+        for name, result in answers.items():  # first, since passages added below get these notes
             if not result or isinstance(result, str):
                 passage.notes.append(f"FollowReferences: the reference {name!r} {result or 'led to nothing'}")
-        for name, result in found.items():
+        for name, result in answers.items():
             if not result or isinstance(result, str):
                 continue
             if (passage.query, name) in seen:
@@ -259,34 +261,34 @@ def in_place(candidates: Sequence[Candidate]) -> list[Candidate]:
     first: dict[str, Candidate] = {}
     places: dict[LeafId, int] = {}
     for place, each in enumerate(candidates):
-        known = first.get(each.span.id)
-        first[each.span.id] = each if known is None else replace(known, trace=known.trace + each.trace)
+        before = first.get(each.span.id)
+        first[each.span.id] = each if before is None else replace(before, trace=before.trace + each.trace)
         for id_ in each.span.leaf_ids:
             places.setdefault(id_, place)
     return sorted(unite(first.values()), key=lambda each: min(places[id_] for id_ in each.span.leaf_ids))
 
 
 def nearest_leaves_of(
-    asked: Sequence[tuple[int, str]], queries: Sequence[Query], where: Where | None, most: int, instruction: str
+    references: Sequence[tuple[int, str]], queries: Sequence[Query], where: Where | None, most: int, instruction: str
 ) -> StrategyFlow[dict[tuple[int, str], list[Candidate]]]:
     """The leaves of each document or passage that are nearest to a query, in one comparison for all pairs.
 
     Documents are listed before they are read, so an id that the view or the filter hides leads to no leaf.
     """
-    names = list(dict.fromkeys(name for _, name in asked))
+    names = list(dict.fromkeys(name for _, name in references))
     runs = {name: run for name in names if (run := run_of_id(name)) is not None}
     documents = F("doc_id").in_(list(dict.fromkeys([*names, *(leaf.document_id for leaf, _ in runs.values())])))
     listed: list[Hit] = yield ListLeaves(0, sys.maxsize, documents if where is None else where & documents)
-    there = {hit.leaf for hit in listed}
+    ids_listed = {hit.leaf for hit in listed}
     leaves: dict[str, list[LeafId]] = {}
     for hit in listed:
         leaves.setdefault(hit.leaf.document_id, []).append(hit.leaf)
     for name, (first, last) in runs.items():
-        if name not in leaves and first.ordinal <= last < first.ordinal + len(there):
+        if name not in leaves and first.ordinal <= last < first.ordinal + len(ids_listed):
             ids = [first._replace(ordinal=ordinal) for ordinal in range(first.ordinal, last + 1)]
-            if all(id_ in there for id_ in ids):
+            if all(id_ in ids_listed for id_ in ids):
                 leaves[name] = ids
-    pairs = [(number, name) for number, name in asked if name in leaves]
+    pairs = [(number, name) for number, name in references if name in leaves]
     if not pairs:
         return {}
     ids = list(dict.fromkeys(id_ for _, name in pairs for id_ in leaves[name]))
@@ -299,10 +301,10 @@ def nearest_leaves_of(
     for number, name in pairs:
         compared = [(id_, float(cosines[row[number]][column[id_]])) for id_ in leaves[name]]
         nearest[number, name] = sorted(compared, key=lambda each: -each[1])[:most]  # ties keep the order of the text
-    loaded = yield Load(tuple(dict.fromkeys(id_ for found in nearest.values() for id_, _ in found)))
+    loaded = yield Load(tuple(dict.fromkeys(id_ for hits in nearest.values() for id_, _ in hits)))
     return {
-        each: [scored(loaded[id_], cosine, "vector", rank) for rank, (id_, cosine) in enumerate(found, start=1)]
-        for each, found in nearest.items()
+        each: [scored(loaded[id_], cosine, "vector", rank) for rank, (id_, cosine) in enumerate(hits, start=1)]
+        for each, hits in nearest.items()
     }
 
 
@@ -313,5 +315,5 @@ _DEEPEST = 100
 
 
 def _has_more(row: Sequence[Candidate], than: Sequence[Candidate]) -> bool:
-    known = {id_ for each in than for id_ in each.span.leaf_ids}
-    return any(id_ not in known for each in row for id_ in each.span.leaf_ids)
+    leaves = {id_ for each in than for id_ in each.span.leaf_ids}
+    return any(id_ not in leaves for each in row for id_ in each.span.leaf_ids)

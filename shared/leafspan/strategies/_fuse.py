@@ -37,9 +37,9 @@ K = TypeVar("K", bound=Hashable)
 def to_fusion(name: object, choices: Sequence[Fusion] = FUSIONS) -> Fusion:
     """The fusion with this name; names and enums of LlamaIndex (``"reciprocal_rerank"``) and Haystack work, too."""
     plain = name.value if isinstance(name, Enum) else name
-    found = _OTHER_NAMES.get(plain, plain) if isinstance(plain, str) else plain
-    check_choice("fusion", found, choices)
-    return found  # type: ignore[return-value]
+    fusion = _OTHER_NAMES.get(plain, plain) if isinstance(plain, str) else plain
+    check_choice("fusion", fusion, choices)
+    return fusion  # type: ignore[return-value]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Ranked:
     """The results of ``source``, best first, with the ``weight``, > 0, of that source."""
 
     source: str
-    found: Sequence[Candidate]
+    candidates: Sequence[Candidate]
     weight: float = 1.0
 
 
@@ -72,7 +72,7 @@ def fuse(
     total = 1.0 if fusion == "maximum" else fsum(ranked.weight for ranked in lists)
     same: dict[str, list[Candidate]] = {}
     for ranked in lists:
-        for candidate in ranked.found:
+        for candidate in ranked.candidates:
             same.setdefault(candidate.span.id, []).append(candidate)
     passages = overlapping(map(_once, same.values()))
     passage_of = {each.span.id: number for number, group in enumerate(passages) for each in group}
@@ -129,7 +129,7 @@ def _recognised_by_text(lists: Sequence[Ranked]) -> Sequence[Ranked]:
     """The lists, where a passage of another source without an id becomes the passage with an id and the same text."""
     named: dict[str, Candidate] = {}
     for ranked in lists:
-        for candidate in ranked.found:
+        for candidate in ranked.candidates:
             if candidate.outside is not None and not is_nameless(candidate.outside):
                 named.setdefault(candidate.outside.text, candidate)
 
@@ -140,7 +140,7 @@ def _recognised_by_text(lists: Sequence[Ranked]) -> Sequence[Ranked]:
         return replace(same, score=candidate.score, trace=candidate.trace)
 
     return (
-        [replace(ranked, found=[recognised(candidate) for candidate in ranked.found]) for ranked in lists]
+        [replace(ranked, candidates=[recognised(candidate) for candidate in ranked.candidates]) for ranked in lists]
         if named
         else lists
     )
@@ -156,7 +156,7 @@ def _contributions(
 ) -> dict[int, Contribution]:
     """What a list contributes to each of its passages: the first of the largest contributions to spans of the passage."""
     scores: dict[str, float] = {}
-    for candidate in ranked.found:
+    for candidate in ranked.candidates:
         scores.setdefault(candidate.span.id, candidate.score)
     share = dict(shares_of(list(scores.items()), weight, fusion, rank_constant))
     best: dict[int, Contribution] = {}

@@ -40,7 +40,7 @@ class LeafNumbers:
         firsts = self._firsts
         return np.fromiter((firsts[leaf[:2]] + leaf[2] for leaf in leaves), np.int64, len(leaves))
 
-    def known(self, leaves: Iterable[LeafId]) -> list[int]:
+    def lookup(self, leaves: Iterable[LeafId]) -> list[int]:
         """The number of each leaf; below 0 if its document is not among the numbered ones."""
         firsts = self._firsts
         return [firsts.get(leaf[:2], -_DOCUMENT) + leaf[2] for leaf in leaves]
@@ -83,11 +83,11 @@ class FusedLeaves:
         # The first number, if any, and each number that differs from the previous one.
         firsts = np.flatnonzero(np.concatenate([numbers[:1] >= 0, numbers[1:] != numbers[:-1]]))
         combine = np.add if add_up else np.maximum
-        found, fused = numbers[firsts], combine.reduceat(scores, firsts) if len(firsts) else scores
-        everything, bonuses = neighbour_bonuses(found, fused, neighbour_bonus, document=_DOCUMENT)
+        distinct, fused = numbers[firsts], combine.reduceat(scores, firsts) if len(firsts) else scores
+        everything, bonuses = neighbour_bonuses(distinct, fused, neighbour_bonus, document=_DOCUMENT)
         of_all = np.zeros(len(everything))
         are_found = np.zeros(len(everything), np.bool_)
-        places = everything.searchsorted(found)
+        places = everything.searchsorted(distinct)
         of_all[places] = fused
         are_found[places] = True
         return cls(known_as, everything, of_all, are_found, bonuses, of_all + bonuses)
@@ -114,26 +114,26 @@ class FusedLeaves:
             return wider
 
         columns = map(moved, (self.fused, self.are_found, self.bonuses, self.sums))
-        found = FusedLeaves(known_as, everything, *columns)
-        found.sums[everything.searchsorted(others)] += list(bonuses.values())
-        return found
+        leaves = FusedLeaves(known_as, everything, *columns)
+        leaves.sums[everything.searchsorted(others)] += list(bonuses.values())
+        return leaves
 
     def have_found(self, leaves: Iterable[LeafId]) -> list[bool]:
         """Whether each leaf has a fused score."""
-        found = set(self.numbers[self.are_found].tolist())
-        return [number in found for number in self.known_as.known(leaves)]
+        own = set(self.numbers[self.are_found].tolist())
+        return [number in own for number in self.known_as.lookup(leaves)]
 
     def sums_of(self, leaves: Iterable[LeafId]) -> list[float]:
         """The sum of each leaf; negative infinity for a leaf that is not here."""
         numbers = dict(zip(self.numbers.tolist(), self.sums.tolist(), strict=True))
-        return [numbers.get(number, -inf) for number in self.known_as.known(leaves)]
+        return [numbers.get(number, -inf) for number in self.known_as.lookup(leaves)]
 
     @property
     def are_there(self) -> NDArray[np.bool_]:
         """Whether each leaf surely exists: a leaf before a found leaf does, a leaf after the last found leaf may not."""
-        there = self.are_found.copy()
-        there[:-1] |= self.are_found[1:] & (self.numbers[1:] - self.numbers[:-1] == 1)
-        return there
+        exists = self.are_found.copy()
+        exists[:-1] |= self.are_found[1:] & (self.numbers[1:] - self.numbers[:-1] == 1)
+        return exists
 
     def best_first(self) -> Iterator[tuple[int, LeafId]]:
         """The place of each leaf, and the leaf, by score, then document, then position."""
@@ -157,8 +157,8 @@ def neighbour_bonuses(
     """
     import numpy as np
 
-    given = share * scores
-    gives = given > 0
+    bonus = share * scores
+    gives = bonus > 0
     before, behind = gives & (numbers % document > 0), gives
     # A leaf without a bonus for its neighbours gives itself 0.
     takers = np.concatenate([numbers, numbers - before, numbers + behind])
@@ -166,7 +166,7 @@ def neighbour_bonuses(
     takers = takers[order]
     # The first taker, if any, and each taker that differs from the previous one.
     firsts = np.flatnonzero(np.concatenate([takers[:1] >= 0, takers[1:] != takers[:-1]]))
-    amounts = np.concatenate([np.zeros(len(numbers)), given * before, given * behind])[order]
+    amounts = np.concatenate([np.zeros(len(numbers)), bonus * before, bonus * behind])[order]
     return takers[firsts], np.maximum.reduceat(amounts, firsts) if len(firsts) else amounts
 
 

@@ -213,7 +213,7 @@ class Hybrid(Strategy):
                 for pool, row in zip(pools, rows, strict=True)
             ]
             loaded = yield from self._load(rows, loaded)
-        existing = [[(found, each) for each in row if (found := loaded[each.leaf]) is not None] for row in rows]
+        existing = [[(candidate, each) for each in row if (candidate := loaded[each.leaf]) is not None] for row in rows]
         least = -inf if self.min_score is None else self.min_score
         good = [[pair for pair in row[: context.results] if pair[1].score >= least] for row in existing]
         results = [self._candidates(pool, row) for pool, row in zip(pools, good, strict=True)]
@@ -299,21 +299,21 @@ class Hybrid(Strategy):
         self, rows: Sequence[Sequence[ScoredLeaf]], loaded: Mapping[LeafId, Candidate | None] | None = None
     ) -> StrategyFlow[dict[LeafId, Candidate | None]]:
         """The best leaves of each query and those loaded before. None for a guessed leaf that does not exist."""
-        known = dict(loaded or {})
-        best = {each.leaf: each for row in rows for each in row if each.leaf not in known}
+        candidates = dict(loaded or {})
+        best = {each.leaf: each for row in rows for each in row if each.leaf not in candidates}
         certain = tuple(leaf for leaf, each in best.items() if each.is_known)
         guessed = tuple(leaf for leaf, each in best.items() if not each.is_known)
         if best or loaded is None:
             more: dict[LeafId, Candidate] = yield Load(certain, guessed)
-            known |= {leaf: more.get(leaf) for leaf in best}
-        return known
+            candidates |= {leaf: more.get(leaf) for leaf in best}
+        return candidates
 
     def _candidates(self, pool: Pool, row: Sequence[tuple[Candidate, ScoredLeaf]]) -> list[Candidate]:
         """The candidates of a query."""
         are_probabilities = self.scores_are_probabilities
         candidates = []
         contributions = pool.contributions([scored.leaf for _, scored in row])
-        for (found, scored), parts in zip(row, contributions, strict=True):
+        for (candidate, scored), parts in zip(row, contributions, strict=True):
             ordinal, bonuses = scored.leaf.ordinal, (scored.neighbour_bonus, scored.summary_bonus)
             trace = Trace(
                 hits=tuple(
@@ -321,9 +321,17 @@ class Hybrid(Strategy):
                 ),
                 fused=(Fused(ordinal, ordinal, self.fusion, parts, scored.sum, *bonuses, reference=scored.reference),),
                 calibrated=(Calibrated(ordinal, scored.score),) if are_probabilities else (),
-                layer=found.summary.layer if found.summary else 0,
+                layer=candidate.summary.layer if candidate.summary else 0,
             )
             candidates.append(
-                Candidate(found.span, scored.score, trace, found.metadata, found.words, found.leaf, found.summary)
+                Candidate(
+                    candidate.span,
+                    scored.score,
+                    trace,
+                    candidate.metadata,
+                    candidate.words,
+                    candidate.leaf,
+                    candidate.summary,
+                )
             )
         return candidates

@@ -33,7 +33,7 @@ LOOKED_THROUGH = 6
 _TO_THE_BEST = 0.5  # the best leaf gets all; another leaf gets (1 - this) * score / best score of it
 
 
-class _Given(NamedTuple):
+class _Support(NamedTuple):
     """What a document gets from mentions: the largest amount that a mention gives."""
 
     share: float
@@ -51,20 +51,20 @@ def reference_bonuses(
     the document gets half of it times its own score divided by the best leaf's score. If no leaf has a score, the first one
     gets all. There is one step only: a leaf does not pass on what it gets.
     """
-    given: dict[str, _Given] = {}
+    supports: dict[str, _Support] = {}
     for leaf in best:
         for mention in mentions.get(leaf, ()):
             share = references * sums[leaf] * mention.strength
-            if share > 0 and (mention.document_id not in given or given[mention.document_id].share < share):
-                given[mention.document_id] = _Given(share, leaf, mention)
-    scores: dict[str, dict[LeafId, float]] = {document_id: {} for document_id in given}
-    for leaf, score in sums.items() if given else ():
-        to = given.get(leaf.document_id)
+            if share > 0 and (mention.document_id not in supports or supports[mention.document_id].share < share):
+                supports[mention.document_id] = _Support(share, leaf, mention)
+    scores: dict[str, dict[LeafId, float]] = {document_id: {} for document_id in supports}
+    for leaf, score in sums.items() if supports else ():
+        to = supports.get(leaf.document_id)
         # An ordinal after the last leaf is a guessed neighbour that does not exist.
         if to is not None and score > 0 and leaf.version == to.mention.version and leaf.ordinal < to.mention.leaves:
             scores[leaf.document_id][leaf] = score
     bonuses = {}
-    for document_id, (share, by, mention) in given.items():
+    for document_id, (share, by, mention) in supports.items():
         of_document = scores[document_id] or {LeafId(document_id, mention.version, 0): 1.0}
         top = max(of_document.values())
         for leaf, score in of_document.items():
@@ -94,12 +94,12 @@ class SearchShares:
     def contributions(self, leaves: Collection[LeafId], summaries: Container[LeafId]) -> dict[LeafId, Contribution]:
         """What this search adds to the scores of the leaves and summaries that it found."""
         wanted = set(leaves)
-        found = {}
+        contributions = {}
         for rank, ((leaf, share), hit) in enumerate(zip(self.shares, self.hits, strict=True), start=1):
             if leaf in wanted:
                 weight = self.weight_of_summaries if leaf in summaries else self.weight
-                found[leaf] = Contribution(self.source, rank, hit.score, share, weight)
-        return found
+                contributions[leaf] = Contribution(self.source, rank, hit.score, share, weight)
+        return contributions
 
 
 @dataclass(slots=True)
@@ -112,7 +112,7 @@ class Pool:
     words: Mapping[str, float] = field(default_factory=dict)
     summaries: dict[LeafId, float] = field(default_factory=dict)  # the fused scores
     summary_bonuses: Mapping[LeafId, float] = field(default_factory=dict)
-    found: list[SearchShares] = field(default_factory=list)
+    searches: list[SearchShares] = field(default_factory=list)
     nodes: MatchingNodes | None = None  # the larger nodes that match, None if larger nodes have no weight
     in_nodes: FusedLeaves | None = None  # the leaves whose scores include the larger nodes
     soft: dict[LeafId, tuple[int, float, float]] = field(default_factory=dict)
@@ -135,11 +135,11 @@ class Pool:
         """The parts of each leaf's or summary's fused score without bonuses; empty if it was not found."""
         nodes: Sequence[Sequence[NodeHit | None]] = [()] * len(leaves)
         if self.nodes is not None and self.in_nodes is not None:
-            found = self.in_nodes.have_found(leaves)
-            nodes = [of_leaf if has else () for of_leaf, has in zip(self.nodes.of(leaves), found, strict=True)]
-        searched = [each.contributions(leaves, self.summaries) for each in self.found]
+            are_fused = self.in_nodes.have_found(leaves)
+            nodes = [of_leaf if has else () for of_leaf, has in zip(self.nodes.of(leaves), are_fused, strict=True)]
+        searched = [each.contributions(leaves, self.summaries) for each in self.searches]
         return [
-            self._contributions(leaf, of_leaf, [given[leaf] for given in searched if leaf in given])
+            self._contributions(leaf, of_leaf, [parts[leaf] for parts in searched if leaf in parts])
             for leaf, of_leaf in zip(leaves, nodes, strict=True)
         ]
 
@@ -203,7 +203,7 @@ def fused_pool(options: Hybrid, matches: LexicalMatches | None, near: Sequence[H
         of_summaries = weight / total
         if with_summaries and fusion == "relative_score":
             of_summaries = max([of_summaries, *(share for leaf, share in shares if leaf.is_summary)])
-        pool.found.append(SearchShares(source, hits, shares, of_leaves, of_summaries))
+        pool.searches.append(SearchShares(source, hits, shares, of_leaves, of_summaries))
         if with_summaries:
             for leaf, share in shares:
                 if leaf.is_summary:
@@ -212,23 +212,23 @@ def fused_pool(options: Hybrid, matches: LexicalMatches | None, near: Sequence[H
             shares = [(leaf, share) for leaf, share in shares if not leaf.is_summary]
         fused += shares
     known_as = LeafNumbers.among(leaf for each in (fused, among) for leaf, _ in each)
-    numbers, given = known_as.of([leaf for leaf, _ in fused]), [share for _, share in fused]
+    numbers, scores = known_as.of([leaf for leaf, _ in fused]), [share for _, share in fused]
     if pool.nodes is not None:
         of_nodes, more = _shares_of_nodes(pool, pool.nodes, among, known_as, numbers)
-        numbers, given = np.concatenate([numbers, of_nodes]), [*given, *more]
-    pool.leaves = FusedLeaves.of(known_as, numbers, np.array(given), options.neighbour_bonus, add_up=fusion != "maximum")
+        numbers, scores = np.concatenate([numbers, of_nodes]), [*scores, *more]
+    pool.leaves = FusedLeaves.of(known_as, numbers, np.array(scores), options.neighbour_bonus, add_up=fusion != "maximum")
     pool.in_nodes = pool.leaves
     return pool
 
 
 def _shares_of_nodes(
-    pool: Pool, nodes: MatchingNodes, among: Sequence[Hit], known_as: LeafNumbers, found: NDArray[np.int64]
+    pool: Pool, nodes: MatchingNodes, among: Sequence[Hit], known_as: LeafNumbers, fused: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], list[float]]:
     """The shares that larger nodes give to the found leaves and to the leaves with the best nodes, by leaf number."""
     import numpy as np
 
     numbers = known_as.of([leaf for leaf, _ in among])
-    others = list({*found.tolist()}.difference(numbers.tolist()))  # found by vectors alone
+    others = list({*fused.tolist()}.difference(numbers.tolist()))  # found by vectors alone
     shares = nodes.shares(list(known_as.leaves(others)), pool.scales)
     more = np.array(others, np.int64)
     return np.concatenate([numbers, more]), [*(share * pool.unit for _, share in among), *shares.tolist()]
@@ -275,7 +275,7 @@ def best_of(options: Hybrid, pool: Pool, count: int, at_least: int = 0) -> list[
             total = same_absence(total, pool.absence, list(zip(before, after, strict=True)))
     if options.summaries and pool.summaries:
         leaves = leaves.raised(pool.summaries)
-    there = leaves.are_there
+    exists = leaves.are_there
     best: list[ScoredLeaf] = []
     left = count
     for place, leaf in leaves.best_first():
@@ -285,7 +285,7 @@ def best_of(options: Hybrid, pool: Pool, count: int, at_least: int = 0) -> list[
             break
         reference = pool.references.get(leaf)
         is_known = reference is not None or bool(leaves.are_found[place]) or leaf in pool.summaries
-        left -= is_known or bool(there[place]) or leaf in pool.summary_bonuses
+        left -= is_known or bool(exists[place]) or leaf in pool.summary_bonuses
         bonus, summary_bonus = float(leaves.bonuses[place]), pool.summary_bonuses.get(leaf, 0.0)
         best.append(ScoredLeaf(leaf, score, fused, bonus, summary_bonus, reference, is_known))
     return best
@@ -303,8 +303,8 @@ def _shares(hits: Sequence[Hit], weight: float, fusion: Fusion, *, with_summarie
     leaves = [each for each in ranking if not each[0].is_summary]
     others = [each for each in ranking if each[0].is_summary]
     shares = shares_of(leaves, weight, fusion)
-    given = dict([*shares, *shares_beside(leaves, shares, others, weight, fusion)])
-    return [(leaf, given[leaf]) for leaf, _ in ranking]
+    share_of = dict([*shares, *shares_beside(leaves, shares, others, weight, fusion)])
+    return [(leaf, share_of[leaf]) for leaf, _ in ranking]
 
 
 def _absence(matches: LexicalMatches | None) -> float:

@@ -63,8 +63,8 @@ class MultiQuery(Strategy):
     def __post_init__(self) -> None:
         check_strategy("base", self.base)
         if self.phrasings is not None:
-            given = [self.phrasings] if isinstance(self.phrasings, str | Query) else self.phrasings
-            object.__setattr__(self, "phrasings", tuple(to_queries(given, name="phrasings")))
+            phrasings = [self.phrasings] if isinstance(self.phrasings, str | Query) else self.phrasings
+            object.__setattr__(self, "phrasings", tuple(to_queries(phrasings, name="phrasings")))
         check_model(self.generate, self.agenerate)
         check_flag("include_original", self.include_original)
         keep_whole(self, "count", 1)
@@ -82,17 +82,17 @@ class MultiQuery(Strategy):
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
         """One request to the language model, if any, and one search for all phrasings of all queries."""
-        given = to_queries(self.phrasings or ())
-        variants = [list(dict.fromkeys([query, *given])) for query in queries]
+        phrasings = to_queries(self.phrasings or ())
+        variants = [list(dict.fromkeys([query, *phrasings])) for query in queries]
         generated, notes = yield from self._generated(variants)
         for own, more in zip(variants, generated, strict=True):
             own += [Query(text) for text in more]
-        asked = []
+        searches = []
         for own, note in zip(variants, notes, strict=True):
             names = [THE_QUERY, *(phrasing_name(number, each) for number, each in enumerate(own) if number)]
-            searched = self.include_original or len(own) == 1 or own[0] in given
-            asked.append(Phrased(list(zip(names, own, strict=True))[not searched :], () if note is None else (note,)))
-        return (yield from search_phrasings(self.base, asked, context, self.fusion))
+            searched = self.include_original or len(own) == 1 or own[0] in phrasings
+            searches.append(Phrased(list(zip(names, own, strict=True))[not searched :], () if note is None else (note,)))
+        return (yield from search_phrasings(self.base, searches, context, self.fusion))
 
     def _generated(self, variants: Sequence[Sequence[Query]]) -> StrategyFlow[tuple[list[list[str]], list[str | None]]]:
         """For each query the phrasings that the model wrote, and a note on why it wrote no phrasing."""
@@ -116,20 +116,20 @@ class Phrased:
 
 
 def search_phrasings(
-    base: Strategy, asked: Sequence[Phrased], context: RetrievalContext, fusion: Fusion
+    base: Strategy, questions: Sequence[Phrased], context: RetrievalContext, fusion: Fusion
 ) -> StrategyFlow[list[list[Candidate]]]:
     """What ``base`` finds for the phrasings of each query, all in one search, in one list a query."""
-    together = [query for each in asked for _, query in each.phrasings]
+    together = [query for each in questions for _, query in each.phrasings]
     rows = iter((yield from base.retrieve(together, context.for_base)))
     results = []
-    for each in asked:
+    for each in questions:
         lists = [Ranked(name, [_done_for(name, candidate) for candidate in next(rows)]) for name, _ in each.phrasings]
         if each.is_fused:
             results.append(fuse(lists, fusion=fusion, notes=each.notes)[: context.candidates])
         else:
             [only] = lists
             noted = Trace(notes=each.notes)
-            results.append([replace(candidate, trace=candidate.trace + noted) for candidate in only.found])
+            results.append([replace(candidate, trace=candidate.trace + noted) for candidate in only.candidates])
     return results
 
 
@@ -183,10 +183,10 @@ def ask_for_each(
     """For each query what a function returns, and the reason if it returned no value, else ""."""
     questions = {number: query.text for number, query in enumerate(queries) if query.text and query.text.strip()}
     prompts = tuple(prompt(question) for question in questions.values())
-    given = dict(zip(questions, (yield Generate(prompts, function, native)) if prompts else (), strict=True))
+    answer_to = dict(zip(questions, (yield Generate(prompts, function, native)) if prompts else (), strict=True))
     answers: list[tuple[Any, str]] = []
     for number, query in enumerate(queries):
-        answer = given.get(number)
+        answer = answer_to.get(number)
         if number not in questions:
             answers.append((None, "the query has no text" if query.vector is None else "the query is a vector"))
         elif isinstance(answer, Exception):

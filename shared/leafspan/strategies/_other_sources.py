@@ -133,13 +133,13 @@ class OtherIndex(Strategy):
             "per_document": self.per_document,
             "where": wheres[0] & wheres[1] if len(wheres) == 2 else next(iter(wheres), None),
         }
-        asked = [None if query == _BLANK else query for query in queries]
-        rows: list[list[Passage]] = yield CallFunction(self._search, (asked, options), self._asearch)
-        found = [[_outside(passage) for passage in row] for row in rows]
+        questions = [None if query == _BLANK else query for query in queries]
+        rows: list[list[Passage]] = yield CallFunction(self._search, (questions, options), self._asearch)
+        candidates = [[_outside(passage) for passage in row] for row in rows]
         # As results of another source, so that the retrieval leaves out what the asking view does not show.
-        shown_rows: list[list[Candidate]] = yield tuple(map(_as_host, range(len(found)), found))
+        shown_rows: list[list[Candidate]] = yield tuple(map(_as_host, range(len(candidates)), candidates))
         shown_ids = [{each.span.id for each in row} for row in shown_rows]
-        return [[each for each in row if each.span.id in ids] for row, ids in zip(found, shown_ids, strict=True)]
+        return [[each for each in row if each.span.id in ids] for row, ids in zip(candidates, shown_ids, strict=True)]
 
     def _search(self, queries: list[Query | None], options: Mapping[str, Any]) -> Any:
         return self.view.retrieve_many(queries, self.strategy, **options)
@@ -150,10 +150,10 @@ class OtherIndex(Strategy):
 
 def _outside(passage: Passage) -> Candidate:
     """A passage of the other index, as a passage of another source, which is cited by its metadata."""
-    there = {**passage.metadata, **citation(passage)}
+    metadata = {**passage.metadata, **citation(passage)}
     trace = passage.trace + Trace(notes=(_NOTE,))
     return outside_candidate(
-        replace(passage, document_id="", start=None, end=None, summary=None, metadata=there, trace=trace, outline=None)
+        replace(passage, document_id="", start=None, end=None, summary=None, metadata=metadata, trace=trace, outline=None)
     )
 
 

@@ -161,12 +161,12 @@ class Watched(OverBase):
             return (yield from self.base.retrieve(queries, context))
         watcher = self.watcher
         begun = yield CallFunction(watcher.begins, ([query.text or "" for query in queries],), watcher.abegins)
-        found = yield from self.base.retrieve(queries, context.for_base)  # the watcher gets all results
+        rows = yield from self.base.retrieve(queries, context.for_base)  # the watcher gets all results
         shown: list[list[Passage]] = []
-        for row in found:
+        for row in rows:
             shown.append((yield LoadPassages(row[:_MOST_SHOWN])))
         yield CallFunction(watcher.ends, (begun, shown), watcher.aends)
-        return found
+        return rows
 
 
 HOW_TO_FIND_LEAVES = "from leaf_documents(index) of langchain_ext or leaf_nodes(index) of llamaindex_ext"

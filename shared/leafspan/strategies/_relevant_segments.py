@@ -77,7 +77,7 @@ class RelevantSegments(Strategy):
         loaded: dict[LeafId, Candidate] = {}
         if any(gaps):
             loaded = yield Load(tuple(dict.fromkeys(id_ for ids in gaps for id_ in ids)))
-        found = []
+        segments = []
         for hits, ids in zip(results, gaps, strict=True):
             between = [loaded[id_] for id_ in ids]
             relevant, scores = _with_relevance(hits)
@@ -89,13 +89,13 @@ class RelevantSegments(Strategy):
                     [replace(each, score=scores.get(each.score, each.score)) for each in some] for some in (runs, others)
                 )
             if context.words is None:
-                found.append(sorted(runs + others, key=lambda run: run.order))
+                segments.append(sorted(runs + others, key=lambda run: run.order))
             elif budget < context.words:
-                found.append(runs)
+                segments.append(runs)
             else:
                 # After the runs: a better leaf that does not fit would end the list before runs that fit.
-                found.append(runs + others)
-        return found
+                segments.append(runs + others)
+        return segments
 
 
 def _with_relevance(hits: Sequence[Candidate]) -> tuple[Sequence[Candidate], dict[float, float]]:

@@ -74,8 +74,8 @@ class Rerank(OverBase):
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
         """One call of the function for each query; in an event loop all calls run at once."""
         questions = () if self.rerank is None else query_texts("Rerank", queries)
-        found = yield from self.base.retrieve(queries, context.for_base.at_least(self.depth or 1))
-        rows: Sequence[Sequence[Candidate]] = [row[: self.depth] for row in found]
+        results = yield from self.base.retrieve(queries, context.for_base.at_least(self.depth or 1))
+        rows: Sequence[Sequence[Candidate]] = [row[: self.depth] for row in results]
         keeps = self.on_failure == "keep"
         if isinstance(self.rerank, HostReranker):
             rows = yield from rerank_by_host(self.rerank, questions, rows, keeps_on_failure=keeps)

@@ -93,12 +93,12 @@ def rerank_by_scores(
     keeps_on_failure: bool,
 ) -> StrategyFlow[Rows]:
     """The results of each question with the function's scores, best first."""
-    asked = [number for number, row in enumerate(rows) if row]
+    numbers = [number for number, row in enumerate(rows) if row]
     ids = (id_ for row in rows for candidate in row if candidate.outside is None for id_ in candidate.span.leaf_ids)
     loaded: dict[LeafId, str] = yield LoadTexts(tuple(dict.fromkeys(ids)))
-    jobs = [(questions[number], [_text(candidate, loaded) for candidate in rows[number]]) for number in asked]
-    keys = [(questions[number], tuple(candidate.span.id for candidate in rows[number])) for number in asked]
-    answers = dict(zip(asked, (yield from call_for_each(rerank, arerank, jobs, keys)), strict=True))
+    jobs = [(questions[number], [_text(candidate, loaded) for candidate in rows[number]]) for number in numbers]
+    keys = [(questions[number], tuple(candidate.span.id for candidate in rows[number])) for number in numbers]
+    answers = dict(zip(numbers, (yield from call_for_each(rerank, arerank, jobs, keys)), strict=True))
     reordered = []
     for number, row in enumerate(rows):
         answer = answers.get(number, ())
@@ -164,15 +164,15 @@ def rerank_by_host(
     reranker: HostReranker, questions: Sequence[str], rows: Rows, *, keeps_on_failure: bool
 ) -> StrategyFlow[Rows]:
     """The results of each question that a reranker keeps, in its order."""
-    asked = [number for number, row in enumerate(rows) if row]
-    if not asked:
+    numbers = [number for number, row in enumerate(rows) if row]
+    if not numbers:
         return rows
     passages: list[Passage] = yield LoadPassages([candidate for row in rows for candidate in row])
     rest = iter(passages)
-    given = [[next(rest) for _ in row] for row in rows]
-    jobs = [(questions[number], given[number]) for number in asked]
-    keys = [(questions[number], tuple(candidate.span.id for candidate in rows[number])) for number in asked]
-    answers = dict(zip(asked, (yield from call_for_each(reranker.rerank, reranker.arerank, jobs, keys)), strict=True))
+    passages_of = [[next(rest) for _ in row] for row in rows]
+    jobs = [(questions[number], passages_of[number]) for number in numbers]
+    keys = [(questions[number], tuple(candidate.span.id for candidate in rows[number])) for number in numbers]
+    answers = dict(zip(numbers, (yield from call_for_each(reranker.rerank, reranker.arerank, jobs, keys)), strict=True))
     reordered: list[Sequence[Candidate]] = []
     for number, row in enumerate(rows):
         answer = answers.get(number, ())

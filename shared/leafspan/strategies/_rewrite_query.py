@@ -107,10 +107,10 @@ class RewriteQuery(OverBase):
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
         """One request to the model or function for all queries, then one search."""
         if isinstance(self.how, str):
-            asked = yield from self._written(queries, self.how)
+            searches = yield from self._written(queries, self.how)
         else:
-            asked = yield from self._returned(queries, self.how)
-        return (yield from search_phrasings(self.base, asked, context, self.fusion))
+            searches = yield from self._returned(queries, self.how)
+        return (yield from search_phrasings(self.base, searches, context, self.fusion))
 
     def _written(self, queries: Sequence[Query], how: Transformation) -> StrategyFlow[list[Phrased]]:
         """The phrasings that the language model writes for each query."""
@@ -124,30 +124,30 @@ class RewriteQuery(OverBase):
         written = yield from write_phrasings(
             queries, self.template or "", count, without, self.generate, self.agenerate, read=read
         )
-        asked = []
+        searches = []
         for query, (texts, reason) in zip(queries, written, strict=True):
             if not texts:
-                asked.append(_as_it_is(query, f"{how} wrote nothing to search: {reason}", is_fused))
+                searches.append(_as_it_is(query, f"{how} wrote nothing to search: {reason}", is_fused))
             elif how == "hyde":
-                asked.append(_imagined(query, texts, keeps))
+                searches.append(_imagined(query, texts, keeps))
             else:
-                asked.append(_in_its_place(query, [Query(text) for text in texts], keeps, is_fused))
-        return asked
+                searches.append(_in_its_place(query, [Query(text) for text in texts], keeps, is_fused))
+        return searches
 
     def _returned(self, queries: Sequence[Query], function: Callable[[str], Any]) -> StrategyFlow[list[Phrased]]:
         """The phrasings that the user's function returns for each query."""
         keeps = bool(self.keep_question)
-        asked = []
+        searches = []
         answers = yield from ask_for_each(queries, str, function, self.ahow, name="how")
         for query, (answer, reason) in zip(queries, answers, strict=True):
             several = isinstance(answer, list | tuple)
-            found = [] if reason else _queries_in(answer)
-            if found:
-                asked.append(_in_its_place(query, found, keeps, several or keeps))
+            phrasings = [] if reason else _queries_in(answer)
+            if phrasings:
+                searches.append(_in_its_place(query, phrasings, keeps, several or keeps))
             else:
                 why = reason or f"it returned {shown(answer)}"
-                asked.append(_as_it_is(query, f"the function gave nothing to search: {why}", keeps))
-        return asked
+                searches.append(_as_it_is(query, f"the function gave nothing to search: {why}", keeps))
+        return searches
 
 
 def _as_it_is(query: Query, reason: str, is_fused: bool) -> Phrased:
@@ -161,8 +161,8 @@ def _imagined(query: Query, answers: Sequence[str], keeps: bool) -> Phrased:
     return Phrased([(THE_QUERY, searched)], notes, is_fused=False)
 
 
-def _in_its_place(query: Query, found: Sequence[Query], keeps: bool, is_fused: bool) -> Phrased:
-    searched = dict.fromkeys([query, *found] if keeps else found)
+def _in_its_place(query: Query, phrasings: Sequence[Query], keeps: bool, is_fused: bool) -> Phrased:
+    searched = dict.fromkeys([query, *phrasings] if keeps else phrasings)
     names = [
         (THE_QUERY if each == query else phrasing_name(number, each), each)
         for number, each in enumerate(searched, start=0 if keeps else 1)

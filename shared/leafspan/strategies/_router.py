@@ -169,11 +169,11 @@ class Router(Strategy):
         """A choice for each query, then one run of each retriever with all of its queries."""
         routes = [self._or_default(route) for route in (yield from self._routes(queries))]
         # A retriever can be alone for one query and fused for another; fusing needs all of its results.
-        asked: dict[tuple[str, bool], list[int]] = {}
+        numbers_of: dict[tuple[str, bool], list[int]] = {}
         for name in self.retrievers:
             for number, route in enumerate(routes):
                 if name in route.names:
-                    asked.setdefault((name, len(route.names) == 1), []).append(number)
+                    numbers_of.setdefault((name, len(route.names) == 1), []).append(number)
         answers: list[StrategyResults] = yield RunStrategies(
             tuple(
                 StrategyRun(
@@ -182,14 +182,14 @@ class Router(Strategy):
                     context if alone else context.for_base,
                     self.timeout,
                 )
-                for (name, alone), numbers in asked.items()
+                for (name, alone), numbers in numbers_of.items()
             )
         )
-        called = [f"retriever {name!r}" for name, _ in asked]
-        found, failed = split_failures(called, answers, on_failure=self.on_failure, owner="router")
+        called = [f"retriever {name!r}" for name, _ in numbers_of]
+        outcomes, failed = split_failures(called, answers, on_failure=self.on_failure, owner="router")
         rows = {
             (name, number): row
-            for (name, alone), numbers, each in zip(asked, asked.values(), found, strict=True)
+            for (name, alone), numbers, each in zip(numbers_of, numbers_of.values(), outcomes, strict=True)
             if each is not None
             for number, row in zip(numbers, each, strict=True)
         }
@@ -205,7 +205,9 @@ class Router(Strategy):
                 raise noted(own, "router")
             notes = [f"Router chose {_listed(route.names)}: {route.reason}", *left_out(own)]
             if len(route.names) == 1:
-                results.append([replace(each, trace=each.trace + Trace(notes=tuple(notes))) for each in lists[0].found])
+                results.append(
+                    [replace(each, trace=each.trace + Trace(notes=tuple(notes))) for each in lists[0].candidates]
+                )
             else:
                 results.append(fuse(lists, fusion=self.fusion, notes=notes)[: context.candidates])
         return results
@@ -221,21 +223,21 @@ class Router(Strategy):
     def _routes(self, queries: Sequence[Query]) -> StrategyFlow[list[Route]]:
         if self.choose is not None:
             # Asked like a model: each question once, even if the retrieval runs again, and an error is an answer.
-            return (yield from self._asked(queries, self.choose, self.achoose, str, ruled_route, self.most))
+            return (yield from self._answered(queries, self.choose, self.achoose, str, ruled_route, self.most))
         if self.generate is not None:
             most = self.most or 1
 
             def prompt(question: str) -> str:
                 return fill_choosing_prompt(self.prompt, question, self._described, most)
 
-            return (yield from self._asked(queries, self.generate, self.agenerate, prompt, answered_route, most))
+            return (yield from self._answered(queries, self.generate, self.agenerate, prompt, answered_route, most))
         return (yield from self._nearest(queries))
 
     @property
     def _described(self) -> dict[str, str]:
         return {name: self.descriptions[name] for name in self.retrievers}
 
-    def _asked(
+    def _answered(
         self,
         queries: Sequence[Query],
         function: Callable[[str], Any],
@@ -258,9 +260,9 @@ class Router(Strategy):
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         units = vectors / np.where(lengths > 0, lengths, 1)
         names, most = tuple(self.retrievers), self.most or 1
-        asked, about = units[: len(queries)], units[len(queries) :]
+        questions, about = units[: len(queries)], units[len(queries) :]
         # Each cosine alone, so that the number of queries does not change it.
-        cosines = [[float((question * each).sum()) for each in about] for question in asked]
+        cosines = [[float((question * each).sum()) for each in about] for question in questions]
         return [nearest_route(row, names, most, self.min_similarity) for row in cosines]
 
 
@@ -310,14 +312,14 @@ def ruled_route(answer: Any, names: Sequence[str], most: int | None) -> Route:
     if isinstance(answer, Exception):
         return Route((), went_on_without("choose", answer))
     refuse_coroutine("choose", answer)
-    given = [answer] if isinstance(answer, str) and answer else answer
-    if given is None or (isinstance(given, str | list | tuple) and len(given) == 0):
+    names_in_it = [answer] if isinstance(answer, str) and answer else answer
+    if names_in_it is None or (isinstance(names_in_it, str | list | tuple) and len(names_in_it) == 0):
         return Route((), f"choose returned {shown(answer)}")
-    for name in given if isinstance(given, list | tuple) else [given]:
+    for name in names_in_it if isinstance(names_in_it, list | tuple) else [names_in_it]:
         if name not in names:
             rule = f"choose must return a name, a list of names or None, with names among {', '.join(map(repr, names))}"
             raise UnusableResult(f"{rule}; it returned {shown(answer)}{did_you_mean(name, names)}", rule)
-    chosen = tuple(dict.fromkeys(given))
+    chosen = tuple(dict.fromkeys(names_in_it))
     reason = f"choose returned {shown(answer)}"
     if most is not None and len(chosen) > most:
         reason += f"; at most {most} {'is' if most == 1 else 'are'} asked"

@@ -203,10 +203,10 @@ def name_strategies(option: str, strategies: Sequence[object], *, between: str =
         InvalidArgument: if one is not a strategy.
     """
     named: dict[str, Strategy] = {}
-    met: Counter[str] = Counter()
-    for given in strategies:
-        made = to_strategy(f"each of {option}", given)
-        name = given if isinstance(given, str) else config_name(type(made))
-        met[name] += 1
-        named[name if met[name] == 1 else f"{name}{between}{met[name]}"] = made
+    counts: Counter[str] = Counter()
+    for each in strategies:
+        made = to_strategy(f"each of {option}", each)
+        name = each if isinstance(each, str) else config_name(type(made))
+        counts[name] += 1
+        named[name if counts[name] == 1 else f"{name}{between}{counts[name]}"] = made
     return named

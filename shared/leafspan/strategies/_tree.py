@@ -104,11 +104,11 @@ class Tree(Strategy):
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
         """If no tree was built, each trace says so."""
-        found = yield from self._retrieve(queries, context)
-        if not any(found) or any(each.summary for row in found for each in row) or (yield HasTrees()):
-            return found
+        results = yield from self._retrieve(queries, context)
+        if not any(results) or any(each.summary for row in results for each in row) or (yield HasTrees()):
+            return results
         noted = Trace(notes=(_NO_TREES,))
-        return [[replace(each, trace=each.trace + noted) for each in row] for row in found]
+        return [[replace(each, trace=each.trace + noted) for each in row] for row in results]
 
     def _retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
         vectors: Any = None
@@ -124,13 +124,13 @@ class Tree(Strategy):
         # With a budget load all, since summaries longer than the budget are skipped.
         few = most if context.k is None or context.words is not None else min(2 * context.k, most)
         rows = yield from self._collapse(queries, context, few)
-        found = yield from self._without_repeats(vectors, rows, context)
+        results = yield from self._without_repeats(vectors, rows, context)
         if few < most and any(
-            len(row) == few and len(kept) < (context.k or 0) for row, kept in zip(rows, found, strict=True)
+            len(row) == few and len(kept) < (context.k or 0) for row, kept in zip(rows, results, strict=True)
         ):
             rows = yield from self._collapse(queries, context, most)
-            found = yield from self._without_repeats(vectors, rows, context)
-        return found
+            results = yield from self._without_repeats(vectors, rows, context)
+        return results
 
     def _collapse(
         self, queries: Sequence[Query], context: RetrievalContext, count: int
@@ -165,8 +165,8 @@ class Tree(Strategy):
             chosen = yield from self._choose(vectors, pools, rows)
             loaded: dict[LeafId, Candidate] = yield Load(tuple({id_: None for row in chosen for id_, _ in row}))
             for row, picked in zip(rows, chosen, strict=True):
-                found = [scored(loaded[id_], score, "tree", rank) for rank, (id_, score) in enumerate(picked, start=1)]
-                row.update((each.id, each) for each in found if _layer(each) >= self.end_layer)
+                candidates = [scored(loaded[id_], score, "tree", rank) for rank, (id_, score) in enumerate(picked, start=1)]
+                row.update((each.id, each) for each in candidates if _layer(each) >= self.end_layer)
             below = [self._children([loaded[id_] for id_, _ in picked]) for picked in chosen]
         return [list(row.values()) for row in rows]
 
@@ -181,11 +181,11 @@ class Tree(Strategy):
         """The best candidates of each query's pool that are not taken yet."""
         cosines = yield from _compare(vectors, (id_ for pool in pools for id_ in pool))
         limit = _TOP_K if self.top_k is None and self.min_score is None else self.top_k
-        found = []
+        best = []
         for number, (pool, before) in enumerate(zip(pools, taken, strict=True)):
             fresh = [id_ for id_ in dict.fromkeys(pool) if id_ not in before]
-            found.append(_best(fresh, cosines.of(number, fresh), limit, self.min_score))
-        return found
+            best.append(_best(fresh, cosines.of(number, fresh), limit, self.min_score))
+        return best
 
     def _expand(
         self, vectors: Any, rows: Sequence[Sequence[Candidate]], most: int | None

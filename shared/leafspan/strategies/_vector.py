@@ -67,8 +67,8 @@ class Vector(Strategy):
         count = context.candidates if self.k is None else self.k
         everything = context.k is None and context.words is None  # results that reach the lowest score
         if self.summaries:
-            asked = VectorSearch(vectors, count, context.where, complete=everything)
-            hits, _ = yield from search(asked, None, summaries=True)
+            request = VectorSearch(vectors, count, context.where, complete=everything)
+            hits, _ = yield from search(request, None, summaries=True)
             rows = [row[: count if context.k is None else min(count, context.k)] for row in hits]
             loaded: dict[LeafId, Candidate] = yield Load(tuple(hit.leaf for row in rows for hit in row))
             results = [

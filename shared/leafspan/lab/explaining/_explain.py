@@ -189,7 +189,7 @@ class _Explaining:
             question=self._query.text,
             strategy=shown(self._strategy),
             passages=tuple(passages),
-            found=len(result.found),
+            found=len(result.candidates),
             requests=tuple(map(_timed, self._answers.record or [])),
             seconds=self._seconds,
         )

@@ -248,8 +248,8 @@ _LARGEST = 700.0  # exponent whose exp is a float
 
 def absence_weight(share: float, leaves: int) -> float:
     """The weight of the case that no leaf holds an answer."""
-    known = min(max(share, 0.0), 1.0) + _LEAST_SHARE
-    return float(max(leaves, 1) ** SIZE / (exp(ODDS) * known**COVERAGE))
+    share_known = min(max(share, 0.0), 1.0) + _LEAST_SHARE
+    return float(max(leaves, 1) ** SIZE / (exp(ODDS) * share_known**COVERAGE))
 
 
 def total_weight(fused: Iterable[float], absence: float) -> float:
