@@ -50,7 +50,16 @@ from leafspan import (
 from leafspan.documents import read_documents
 from leafspan.examples import example_documents
 from leafspan.lexical import to_terms
-from leafspan.strategies import Candidate, Embed, LexicalSearch, Load, RetrievalContext, StrategyFlow, VectorSearch
+from leafspan.strategies import (
+    Candidate,
+    Embed,
+    LeafId,
+    LexicalSearch,
+    Load,
+    RetrievalContext,
+    StrategyFlow,
+    VectorSearch,
+)
 
 CANDIDATES = 24
 SETTINGS = BM25Settings(k1=1.5, b=0.75)
@@ -154,7 +163,7 @@ def embed_and_search(query: str, count: int) -> StrategyFlow[Any]:
 
 
 def load(ids: Sequence[str]) -> StrategyFlow[Any]:
-    return (yield Load(tuple(ids)))
+    return (yield Load(tuple(map(LeafId.parse, ids))))
 
 
 def queries_beside_peers(index: Index, texts: Sequence[str], queries: Sequence[str]) -> Iterator[Figure]:

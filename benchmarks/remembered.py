@@ -18,6 +18,7 @@ from leafspan.strategies import (
     Candidate,
     Embed,
     FindMentions,
+    LeafId,
     LexicalSearch,
     Load,
     Mention,
@@ -59,9 +60,9 @@ class Remembered:
         self._context = RetrievalContext(candidates, k=candidates)
         self._answers: dict[Any, Any] = {}
         self._matches: dict[LexicalSearch, Any] = {}
-        self._loaded: dict[str, Candidate | None] = {}
-        self._similar: dict[tuple[tuple[str, ...], str], float] = {}
-        self._mentions: dict[tuple[str, str | None], list[Mention]] = {}
+        self._loaded: dict[LeafId, Candidate | None] = {}
+        self._similar: dict[tuple[tuple[str, ...], LeafId], float] = {}
+        self._mentions: dict[tuple[LeafId, str | None], list[Mention]] = {}
 
     def rank(self, strategy: Strategy) -> list[list[Place]]:
         """The places of the leaves that a strategy finds for each question, best first."""
@@ -103,7 +104,7 @@ class Remembered:
             self._matches[request] = self._ask(request)
         return self._matches[request]
 
-    def _load(self, request: Load) -> dict[str, Candidate]:
+    def _load(self, request: Load) -> dict[LeafId, Candidate]:
         new = tuple(_new((*request.ids, *request.optional), self._loaded))
         if new:
             answer = self._ask(Load((), new))
@@ -120,7 +121,7 @@ class Remembered:
                 self._similar.update(zip(row, values, strict=True))
         return [[self._similar[key] for key in row] for row in rows]
 
-    def _find_mentions(self, request: FindMentions) -> dict[str, list[Mention]]:
+    def _find_mentions(self, request: FindMentions) -> dict[LeafId, list[Mention]]:
         keys = [(id_, request.aliases) for id_ in request.ids]
         if new := list(_new(keys, self._mentions)):
             answer = self._ask(FindMentions(tuple(id_ for id_, _ in new), request.where, request.aliases))
