@@ -17,7 +17,7 @@ from leafspan.spans import grown_within
 from leafspan.store import Reader, Row, Scope, Store, StoredLeaf, Totals, leaf_passage, outline_of, read_consistently
 from leafspan.text import first_words
 from leafspan.trees import Trees, count_trees
-from leafspan.values import Chunk, Document, Leaf, LeafId, Passage, leaf_ids, run_of_id, short_id
+from leafspan.values import Chunk, Document, Leaf, LeafId, Passage, run_of_id, short_id
 
 _USUAL_REACH = 2  # leaves on each side of a passage
 _FIRST_REACH = 16  # leaves to read on each side at first, if only a number of words limits them
@@ -228,7 +228,7 @@ def surrounding_text(
         while True:
             begin, end = max(lowest, first - step), min(highest, last + step)
             ordinals = [each for each in range(begin, end + 1) if each not in leaves]
-            stored = yield from _leaves(reader, leaf_ids(row.document_id, row.version or "", ordinals))
+            stored = yield from _leaves(reader, [LeafId(row.document_id, row.version or "", each) for each in ordinals])
             leaves |= {each.leaf.ordinal: each for each in stored.values()}
             sizes = {ordinal: each.leaf.words for ordinal, each in leaves.items()}
             chosen = (begin, end) if most_words is None else grown_within(first, last, begin, end, sizes, most_words)
@@ -305,7 +305,7 @@ def _ordinals(reader: Reader, row: Row, citation: _Citation) -> Flow[tuple[int, 
     return min(inside), max(inside)
 
 
-def _leaves(reader: Reader, ids: Sequence[str]) -> Flow[dict[str, StoredLeaf]]:
+def _leaves(reader: Reader, ids: Sequence[LeafId]) -> Flow[dict[LeafId, StoredLeaf]]:
     stored = yield from reader.fetch_leaves(ids)
     if len(stored) < len(ids):
         raise StaleRead

@@ -268,7 +268,7 @@ def _verdict(
 
 def _problem(row: Row, records: Mapping[str, Record], check_leaf: CheckLeaf) -> str | None:
     """Return what is wrong with a document's leaves, or None if they are whole."""
-    ids = row.leaf_ids
+    ids = row.record_ids
     if missing := sum(id_ not in records for id_ in ids):
         return f"{missing} of {row.leaves} leaves are missing"
     problems: list[str] = []

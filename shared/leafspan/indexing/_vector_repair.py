@@ -78,7 +78,7 @@ def examine_vectors(
 def _not_found(store: Store) -> Flow[tuple[set[str], int, list[str]]]:
     """Return the leaves of a sample that their own vectors do not find, the size of the sample, and all leaves."""
     catalogue = yield from read_consistently(store, Reader.unpacked)
-    every = [id_ for _, row in sorted(catalogue.rows.items()) if row.version is not None for id_ in row.leaf_ids]
+    every = [id_ for _, row in sorted(catalogue.rows.items()) if row.version is not None for id_ in row.record_ids]
     sample = every[:: max(1, len(every) // _SAMPLE)]
     return (yield from store.not_found(sample)), len(sample), every
 
@@ -119,15 +119,16 @@ def rebuild_vectors(
     checked: dict[str, Any] = {}
     with Progress(leaves, show=show, what="Looking at vectors", unit=" leaves") as progress:
         for group in grouped(rows, _GROUP):
-            ids = [id_ for row in group for id_ in row.leaf_ids]
+            ids = [id_ for row in group for id_ in row.record_ids]
             for start in range(0, len(ids), _GROUP):
                 some = ids[start : start + _GROUP]
                 missing = yield from store.without_vectors(some)
                 wanted = [id_ for id_ in some if id_ in missing or id_ in again]
                 if not wanted:
                     continue
-                copied = {} if snapshot is None else (yield Call(vectors_in, (snapshot, wanted))).records
-                vectors = {id_: record.vector for id_, record in copied.items()}
+                leaves_wanted = list(map(LeafId.parse, wanted))
+                copied = {} if snapshot is None else (yield Call(vectors_in, (snapshot, leaves_wanted))).records
+                vectors = {record.id: record.vector for record in copied.values()}
                 if stored := [id_ for id_ in wanted if id_ not in vectors and id_ not in missing]:
                     vectors |= yield from read_consistently(store, partial(Reader.fetch_vectors, ids=stored))
                 rest = [id_ for id_ in wanted if id_ not in vectors]
@@ -166,10 +167,10 @@ def embedded_again(
     heads: dict[str, str] = {}
     wanted = set(ids)
     for row in group:
-        of_row = [id_ for id_ in row.leaf_ids if id_ in wanted]
+        of_row = [id_ for id_ in row.record_ids if id_ in wanted]
         if of_row:
             texts |= {id_: text for id_, text in (yield from _texts(store, settings, row)).items() if id_ in wanted}
-            heads |= dict(zip(row.leaf_ids, indexed_heads(row.title, row.sections, row.leaves), strict=True))
+            heads |= dict(zip(row.record_ids, indexed_heads(row.title, row.sections, row.leaves), strict=True))
     of_texts = [heads[id_] for id_ in texts]
     vectors = yield from embed_leaves(list(texts.values()), of_texts, settings, embed)
     return dict(zip(texts, vectors, strict=True))
@@ -178,15 +179,16 @@ def embedded_again(
 def _texts(store: Store, settings: IndexSettings, row: Row) -> Flow[dict[str, str]]:
     """Return the text to embed for each leaf of a document, or an empty mapping if leaves are missing."""
     if not settings.context_sentences:
-        records = yield from read_consistently(store, partial(Reader.fetch_records, ids=row.leaf_ids))
+        records = yield from read_consistently(store, partial(Reader.fetch_records, ids=row.record_ids))
         return {id_: text for id_, (text, _) in records.items()}
-    stored: Mapping[str, StoredLeaf] = yield from read_consistently(store, partial(Reader.fetch_leaves, ids=row.leaf_ids))
+    ids = row.leaf_ids
+    stored: Mapping[LeafId, StoredLeaf] = yield from read_consistently(store, partial(Reader.fetch_leaves, ids=ids))
     if len(stored) < row.leaves:
         return {}
-    document = Document(row.document_id, "".join(stored[id_].text for id_ in row.leaf_ids))
-    leaves = [stored[id_].leaf for id_ in row.leaf_ids]
+    document = Document(row.document_id, "".join(stored[id_].text for id_ in ids))
+    leaves = [stored[id_].leaf for id_ in ids]
     texts = indexed_texts(document, leaves, context_sentences=settings.context_sentences)
-    return dict(zip(row.leaf_ids, texts, strict=True))
+    return dict(zip(row.record_ids, texts, strict=True))
 
 
 def write_vectors(store: Store, vectors: Mapping[str, Any], timeout: float) -> Flow[dict[str, Any]]:

@@ -261,20 +261,18 @@ def _summary_id(tree_id: str, version: str, number: int, children: Sequence[str]
 def _leaf_nodes(reader: Reader, wanted: Mapping[str, Iterable[int]]) -> Flow[dict[str, list[TreeNode]]]:
     """Leaves as nodes, by the shown ids of their documents."""
     visible = yield from reader.catalogue()
-    ids_of = {shown: leaf_ids(shown, visible.rows[shown].version or "", ordinals) for shown, ordinals in wanted.items()}
-    ids = [leaf_id for leaf_ids_ in ids_of.values() for leaf_id in leaf_ids_]
+    versions = {shown: visible.rows[shown].version or "" for shown in wanted}
+    ids = [LeafId(shown, versions[shown], ordinal) for shown, ordinals in wanted.items() for ordinal in ordinals]
     leaves = yield from reader.fetch_leaves(ids)
-    vectors = yield from reader.fetch_vectors(ids)
+    vectors = yield from reader.fetch_vectors(list(map(str, ids)))
     if len(leaves) < len(ids):
         raise StaleRead
-    nodes: dict[str, list[TreeNode]] = {}
-    for shown, leaf_ids_ in ids_of.items():
-        stored, nodes[shown] = visible.stored_id(shown) or shown, []
-        for id_ in leaf_ids_:
-            leaf = leaves[id_].leaf
-            cover = Covered(stored, leaf.version, leaf.ordinal, leaf.ordinal, leaf.start, leaf.end)
-            stored_id = str(LeafId(stored, leaf.version, leaf.ordinal))
-            nodes[shown].append(TreeNode(stored_id, leaves[id_].text, leaf.words, vectors[id_], 0, (cover,)))
+    nodes: dict[str, list[TreeNode]] = {shown: [] for shown in wanted}
+    for id_ in ids:
+        leaf, stored = leaves[id_].leaf, visible.stored_id(id_.document_id) or id_.document_id
+        cover = Covered(stored, leaf.version, leaf.ordinal, leaf.ordinal, leaf.start, leaf.end)
+        stored_id = str(id_._replace(document_id=stored))
+        nodes[id_.document_id].append(TreeNode(stored_id, leaves[id_].text, leaf.words, vectors[str(id_)], 0, (cover,)))
     return nodes
 
 

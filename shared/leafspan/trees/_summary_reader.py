@@ -75,14 +75,14 @@ class SummaryReader:
         indexes, reader = opened
         return (yield from indexes.words.search(reader, request))
 
-    def similarities(self, vectors: Any, ids: Sequence[str]) -> Flow[Any]:
+    def similarities(self, vectors: Any, ids: Sequence[LeafId]) -> Flow[Any]:
         """The cosines of vectors (rows) with summaries (columns)."""
         if (opened := (yield from self.enter())) is None:
             raise StaleRead
         indexes, reader = opened
         return (yield from similarities(reader, indexes.vectors, vectors, ids))
 
-    def vectors(self, ids: Sequence[str]) -> Flow[Any]:
+    def vectors(self, ids: Sequence[LeafId]) -> Flow[Any]:
         """The vectors of at least one summary, a row each."""
         if (opened := (yield from self.enter())) is None:
             raise StaleRead
@@ -128,20 +128,20 @@ class SummaryReader:
         summaries = {candidate.id: candidate.summary for candidate, _ in (yield from self.load(above))}
         if len(summaries) < len(above):
             raise StaleRead
-        children = dict.fromkeys(child for each in summaries.values() if each for child in each.children)
-        layers = {child: visible.layer(leaf) if (leaf := LeafId.parse(child)).is_summary else 0 for child in children}
+        children = [LeafId.parse(child) for each in summaries.values() if each for child in each.children]
+        layers = {child: visible.layer(child) if child.is_summary else 0 for child in children}
         cut_off = [TreeRoot(child, its_layer) for child, its_layer in layers.items() if its_layer <= layer]
         lower = [root for root in roots if root.layer <= layer]
         return list(dict.fromkeys([*(TreeRoot(id_, layer) for id_ in visible.nodes(where, layer)), *lower, *cut_off]))
 
-    def load(self, ids: Sequence[str]) -> Flow[list[tuple[Candidate, str]]]:
+    def load(self, ids: Sequence[LeafId]) -> Flow[list[tuple[Candidate, str]]]:
         """Summaries as candidates with score 0, each with its text. A summary that is no longer there is left out."""
         if (opened := (yield from self.enter())) is None:
             return []
         indexes, reader = opened
         if ids:
             yield from indexes.refresh(reader)
-        records = yield from fetch_summaries(reader, ids)
+        records = yield from fetch_summaries(reader, list(map(str, ids)))
         documents = yield from self.documents.catalogue()
         yield from reader.refuse(
             {id_: problem for id_, (_, record) in records.items() if (problem := _problem(id_, record, documents))}
@@ -198,7 +198,7 @@ def summary_passage(candidate: Candidate, text: str, row: Row | None) -> Passage
     covers = summary.covers
     document_id = candidate.document_id
     return Passage(
-        candidate.id,
+        candidate.span.id,
         document_id,
         covers[0].start if document_id else None,
         covers[-1].end if document_id else None,
