@@ -324,10 +324,10 @@ def test_only_what_is_returned_is_loaded_unless_it_may_be_left_out_of_the_budget
 
 
 def test_a_summary_with_the_words_of_the_question_is_no_answer_to_it():
-    hybrid = Hybrid(weights=(1, 1), fusion="rrf", soft_matches=0, neighbour_bonus=0, summaries=True)
-    pool = fused_pool(hybrid, LexicalMatches(hits({SUMMARY: 9.0}), 10.0), hits({"a1": 0.8}))
+    options = {"weights": (1, 1), "fusion": "rrf", "scales": (), "soft_matches": 0, "neighbour_bonus": 0}
+    pool = fused_pool(LexicalMatches(hits({SUMMARY: 9.0}), 10.0), hits({"a1": 0.8}), **options, with_summaries=True)
     assert pool.absence == absence_weight(0.0, 1)
-    pool = fused_pool(hybrid, LexicalMatches(hits({SUMMARY: 9.0, "a1": 6.0}), 10.0), [])
+    pool = fused_pool(LexicalMatches(hits({SUMMARY: 9.0, "a1": 6.0}), 10.0), [], **options, with_summaries=True)
     assert pool.absence == absence_weight(6 / 10, 1)
 
 

@@ -197,7 +197,17 @@ class Hybrid(Strategy):
         )
         words = iter(matches)
         pools = [
-            fused_pool(self, next(words) if query.text else None, hits) for query, hits in zip(queries, near, strict=True)
+            fused_pool(
+                next(words) if query.text else None,
+                hits,
+                weights=self.weights,
+                fusion=self.fusion,
+                scales=self.scales,
+                soft_matches=self.soft_matches,
+                neighbour_bonus=self.neighbour_bonus,
+                with_summaries=self.searches_summaries,
+            )
+            for query, hits in zip(queries, near, strict=True)
         ]
         if self.soft_matches:
             yield from self._add_soft_matches([pool for pool in pools if pool.words])
@@ -205,12 +215,11 @@ class Hybrid(Strategy):
             yield from self._add_bonuses_from_summaries(pools)
         # ``k`` and ``min_score`` must not change the score that a leaf gets from mentions in other leaves.
         looked_through = LOOKED_THROUGH if self.references else 0
-        rows = [best_of(self, pool, max(context.results, looked_through), looked_through) for pool in pools]
+        rows = [self._best(pool, max(context.results, looked_through), looked_through) for pool in pools]
         loaded = yield from self._load(rows)
         if self.references and (yield from self._note_references(pools, rows, loaded, context)):
             rows = [
-                best_of(self, pool, context.results) if pool.references else row
-                for pool, row in zip(pools, rows, strict=True)
+                self._best(pool, context.results) if pool.references else row for pool, row in zip(pools, rows, strict=True)
             ]
             loaded = yield from self._load(rows, loaded)
         existing = [[(candidate, each) for each in row if (candidate := loaded[each.leaf]) is not None] for row in rows]
@@ -224,7 +233,7 @@ class Hybrid(Strategy):
 
     def _note_why_empty(self, query: Query, pool: Pool) -> StrategyFlow[None]:
         """Note which option removes all results."""
-        best = best_of(replace(self, min_score=None, min_answer_probability=None), pool, LOOKED_THROUGH)
+        best = replace(self, min_score=None, min_answer_probability=None)._best(pool, LOOKED_THROUGH)
         documents = tuple(dict.fromkeys(each.leaf.document_id for each in best))
         answered = probability_of_an_answer(pool)
         if self.min_answer_probability is not None and answered < self.min_answer_probability:
@@ -236,6 +245,17 @@ class Hybrid(Strategy):
             )
         elif self.min_score is not None and best and best[0].score < self.min_score:
             yield from note_too_low(query, self.min_score, best[0].score, documents)
+
+    def _best(self, pool: Pool, count: int, at_least: int = 0) -> list[ScoredLeaf]:
+        return best_of(
+            pool,
+            count,
+            probabilities=self.scores_are_probabilities,
+            min_score=self.min_score,
+            min_answer_probability=self.min_answer_probability,
+            summaries=self.summaries,
+            at_least=at_least,
+        )
 
     def _note_references(
         self,
@@ -276,7 +296,7 @@ class Hybrid(Strategy):
             return
         rows: list[list[float]] = yield SoftMatches([pool.words for pool in pools], compared)
         for pool, leaves, scores in zip(pools, compared, rows, strict=True):
-            add_soft_matches(pool, leaves, scores)
+            add_soft_matches(pool, leaves, scores, self.soft_matches)
 
     def _add_bonuses_from_summaries(self, pools: Sequence[Pool]) -> StrategyFlow[None]:
         """Add the bonus of each leaf below one of the best summaries."""

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from leafspan.strategies._hybrid import Hybrid
-
 LOOKED_THROUGH = 6
 """The number of best leaves whose texts are searched for mentions."""
 
@@ -106,7 +104,8 @@ class SearchShares:
 class Pool:
     """What was found for one query."""
 
-    options: Hybrid
+    fusion: Fusion  # how the scores of BM25 and of vectors become one
+    neighbour_bonus: float  # share of the better neighbour's score to add
     absence: float  # the weight of the case that the index holds no answer
     leaves: FusedLeaves = field(init=False)
     words: Mapping[str, float] = field(default_factory=dict)
@@ -146,7 +145,7 @@ class Pool:
     def _contributions(
         self, leaf: LeafId, nodes: Sequence[NodeHit | None], own: Sequence[Contribution]
     ) -> tuple[Contribution, ...]:
-        if self.options.fusion == "maximum":
+        if self.fusion == "maximum":
             return tuple(only_the_best(own))
         larger = [
             Contribution(source, node.rank, node.score, node.share * weight, weight)
@@ -172,7 +171,17 @@ class ScoredLeaf(NamedTuple):
     is_known: bool
 
 
-def fused_pool(options: Hybrid, matches: LexicalMatches | None, near: Sequence[Hit]) -> Pool:
+def fused_pool(
+    matches: LexicalMatches | None,
+    near: Sequence[Hit],
+    *,
+    weights: tuple[float, float],
+    fusion: Fusion,
+    scales: Sequence[float],
+    soft_matches: float,
+    neighbour_bonus: float,
+    with_summaries: bool,
+) -> Pool:
     """The leaves of both searches with their fused scores, added up.
 
     The weights of all parts that count for this query are scaled to a sum of 1, so that a score means the same for any set
@@ -181,19 +190,17 @@ def fused_pool(options: Hybrid, matches: LexicalMatches | None, near: Sequence[H
     """
     import numpy as np
 
-    fusion, with_summaries = options.fusion, options.searches_summaries
     by_words, by_vectors = SEARCHES
-    searches = [(by_vectors, near, options.weights[1])]
+    searches = [(by_vectors, near, weights[1])]
     if matches is not None:
-        searches.insert(0, (by_words, matches.hits, options.weights[0]))
+        searches.insert(0, (by_words, matches.hits, weights[0]))
     total = 1.0 if fusion == "maximum" else sum(weight for _, _, weight in searches)
-    pool = Pool(options, _absence(matches))
+    pool = Pool(fusion, neighbour_bonus, _absence(matches))
     among: Sequence[Hit] = ()
     if matches is not None and matches.nodes is not None:
         among = matches.among
-        pool.unit = 1 / (1 + sum(options.scales) + (options.soft_matches if matches.words else 0.0))
-        pool.words, pool.nodes = matches.words, matches.nodes
-        pool.scales = [scale * pool.unit for scale in options.scales]
+        pool.unit = 1 / (1 + sum(scales) + (soft_matches if matches.words else 0.0))
+        pool.words, pool.nodes, pool.scales = matches.words, matches.nodes, [scale * pool.unit for scale in scales]
     fused: list[tuple[LeafId, float]] = []
     for source, hits, weight in searches:
         of_leaves = weight / total * pool.unit
@@ -216,7 +223,7 @@ def fused_pool(options: Hybrid, matches: LexicalMatches | None, near: Sequence[H
     if pool.nodes is not None:
         of_nodes, more = _shares_of_nodes(pool, pool.nodes, among, known_as, numbers)
         numbers, scores = np.concatenate([numbers, of_nodes]), [*scores, *more]
-    pool.leaves = FusedLeaves.of(known_as, numbers, np.array(scores), options.neighbour_bonus, add_up=fusion != "maximum")
+    pool.leaves = FusedLeaves.of(known_as, numbers, np.array(scores), neighbour_bonus, add_up=fusion != "maximum")
     pool.in_nodes = pool.leaves
     return pool
 
@@ -240,13 +247,12 @@ def leaves_to_compare(pool: Pool, count: int) -> list[LeafId]:
     return list(islice((leaf for place, leaf in pool.leaves.best_first() if exists[place]), count))
 
 
-def add_soft_matches(pool: Pool, leaves: Sequence[LeafId], scores: Sequence[float]) -> None:
+def add_soft_matches(pool: Pool, leaves: Sequence[LeafId], scores: Sequence[float], weight: float) -> None:
     """Add the shares of soft matches to leaves: most to the best, 0 to the last, in proportion to the others."""
-    pool.soft_weight = pool.options.soft_matches * pool.unit
+    pool.soft_weight = weight * pool.unit
     ranking = sorted((Hit(leaf, score) for leaf, score in zip(leaves, scores, strict=True)), key=lambda hit: -hit.score)
     shares = _shares(ranking, pool.soft_weight, "relative_score", with_summaries=False)
-    bonus = pool.options.neighbour_bonus
-    pool.leaves = pool.leaves.plus([leaf for leaf, _ in shares], [share for _, share in shares], bonus)
+    pool.leaves = pool.leaves.plus([leaf for leaf, _ in shares], [share for _, share in shares], pool.neighbour_bonus)
     for rank, ((leaf, share), (_, score)) in enumerate(zip(shares, ranking, strict=True), start=1):
         pool.soft[leaf] = rank, score, share
 
@@ -256,16 +262,24 @@ def probability_of_an_answer(pool: Pool) -> float:
     return answer_probability(pool.absence, total_weight(pool.leaves.sums.tolist(), pool.absence))
 
 
-def best_of(options: Hybrid, pool: Pool, count: int, at_least: int = 0) -> list[ScoredLeaf]:
+def best_of(
+    pool: Pool,
+    count: int,
+    *,
+    probabilities: bool,
+    min_score: float | None,
+    min_answer_probability: float | None,
+    summaries: bool,
+    at_least: int = 0,
+) -> list[ScoredLeaf]:
     """The best of a pool by score, then document, then position; ``at_least`` this many even below the lowest score.
 
     ``count`` of them surely exist. The list may also have guessed neighbours of found leaves, which may not exist.
     """
-    leaves, min_score, probabilities = pool.leaves, options.min_score, options.scores_are_probabilities
+    leaves = pool.leaves
     # The total leaves out summaries, which must not lower the leaves' probabilities.
     total = total_weight(leaves.sums.tolist(), pool.absence) if probabilities else 1.0
-    least = options.min_answer_probability
-    if least is not None and answer_probability(pool.absence, total) < least:
+    if min_answer_probability is not None and answer_probability(pool.absence, total) < min_answer_probability:
         return []
     if pool.references:
         before = leaves.sums_of(pool.references)
@@ -273,7 +287,7 @@ def best_of(options: Hybrid, pool: Pool, count: int, at_least: int = 0) -> list[
         if probabilities:
             after = leaves.sums_of(pool.references)
             total = same_absence(total, pool.absence, list(zip(before, after, strict=True)))
-    if options.summaries and pool.summaries:
+    if summaries and pool.summaries:
         leaves = leaves.raised(pool.summaries)
     exists = leaves.are_there
     best: list[ScoredLeaf] = []
