@@ -1,13 +1,12 @@
 """Checks of users' options, and of calls of their functions."""
 
-from leafspan.checks._option_names import changed_options, check_option_names, short_repr, with_option_names
 from leafspan.checks._options import (
+    changed_options,
     check_can_be_written,
     check_choice,
     check_flag,
-    check_functions,
-    check_model,
     check_number,
+    check_option_names,
     check_path,
     check_text,
     check_whole,
@@ -17,9 +16,11 @@ from leafspan.checks._options import (
     is_unicode,
     keep_whole,
     reason_of,
+    short_repr,
     shown,
     what_makes_one,
     whole_number,
+    with_option_names,
     write_file,
 )
 from leafspan.checks._stored_values import (
@@ -34,7 +35,16 @@ from leafspan.checks._stored_values import (
     storable_fields,
     stored_value,
 )
-from leafspan.checks._user_functions import beginning, calling, function_failed, name_of, refuse_coroutine, unusable
+from leafspan.checks._user_functions import (
+    beginning,
+    calling,
+    check_functions,
+    check_model,
+    function_failed,
+    name_of,
+    refuse_coroutine,
+    unusable,
+)
 
 __all__ = [
     "GENERATOR",

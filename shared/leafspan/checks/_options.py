@@ -1,4 +1,4 @@
-"""Checks of options, which raise ``InvalidArgument`` with the rule and the wrong value.
+"""Checks of options and their names, which raise ``InvalidArgument`` with the rule and the wrong value.
 
 A bool is not a number, and neither are nan and infinity.
 """
@@ -8,15 +8,21 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Collection, Iterable
+from dataclasses import MISSING, Field, fields
 from difflib import get_close_matches
-from inspect import iscoroutinefunction, signature
+from functools import wraps
+from inspect import iscoroutinefunction, unwrap
 from json import JSONDecodeError
 from math import isfinite
 from numbers import Real
 from operator import index
 from pathlib import Path
+from types import FunctionType
+from typing import Any, TypeVar
 
 from leafspan.errors import InvalidArgument
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 _MOST = 2**63
 _LONGEST_NAME = 255  # bytes of a file name
@@ -101,54 +107,6 @@ def check_flag(name: str, value: object) -> None:
     """Check that ``value`` is True or False."""
     if not isinstance(value, bool):
         raise InvalidArgument(f"{name} must be True or False, got {shown(value)}")
-
-
-def check_functions(
-    name: str,
-    function: object,
-    coroutine_function: object,
-    rule: str = "a function",
-    *,
-    arguments: int = 1,
-    optional: bool = False,
-) -> None:
-    """Check that ``function`` is a normal function, and ``coroutine_function`` a coroutine function or None.
-
-    Both must take this number of arguments. If ``optional``, both may be None.
-    """
-    if function is None and optional:
-        if coroutine_function is not None:
-            raise InvalidArgument(f"a{name} must have {name} beside it, got a{name} alone")
-        return
-    if not callable(function):
-        raise InvalidArgument(f"{name} must be {rule}, got {shown(function)}")
-    if iscoroutinefunction(function):
-        raise InvalidArgument(f"{name} must be a function that is not awaited, got {shown(function)}: that is for a{name}")
-    if coroutine_function is not None and not callable(coroutine_function):
-        twin = f"a coroutine function like {name}" if rule == "a function" else rule
-        raise InvalidArgument(f"a{name} must be {twin}, got {shown(coroutine_function)}")
-    for called, each in ((name, function), (f"a{name}", coroutine_function)):
-        if callable(each) and not _takes(each, arguments):
-            raise InvalidArgument(
-                f"{called} must be callable with {arguments} argument{'s' if arguments > 1 else ''}, got {shown(each)}, "
-                f"which takes {signature(each)}"
-            )
-
-
-def check_model(generate: object, agenerate: object) -> None:
-    """Check that these are None, or a function from a prompt to a text, with or without its coroutine function."""
-    check_functions("generate", generate, agenerate, "a function from a prompt to a text", optional=True)
-
-
-def _takes(function: Callable[..., object], arguments: int) -> bool:
-    """Whether a function can be called with this number of positional arguments, as far as Python knows."""
-    try:
-        signature(function).bind(*range(arguments))
-    except TypeError:
-        return False
-    except ValueError:  # a builtin without a signature
-        return True
-    return True
 
 
 def check_text(name: str, value: object) -> None:
@@ -279,3 +237,115 @@ def write_file(path: str | Path, text: str) -> None:
 
 def _unwritable(file: Path, why: str) -> InvalidArgument:
     return InvalidArgument(f"cannot write to {str(file)!r}: {why}")
+
+
+_SAME = (
+    ("k", "similarity_top_k", "top_k", "n_results"),
+    ("where", "filter", "filters"),
+    ("candidates", "fetch_k", "mmr_prefetch_k"),
+    ("strategy", "search_type", "vector_store_query_mode"),
+    ("index", "vectorstore", "vector_store"),
+    ("min_score", "score_threshold", "similarity_cutoff"),
+    ("llm", "generate", "agenerate"),
+    ("retrieval_timeout", "timeout"),
+    ("path", "persist_directory", "persist_dir"),
+    ("name", "collection_name"),
+    ("embedder", "embedding", "embeddings", "embedding_function", "embed_model"),
+    ("splitter", "chunk_size", "chunk_overlap", "text_splitter", "node_parser", "transformations"),
+    ("weights", "alpha"),
+    ("base", "retriever", "base_retriever"),
+    ("strategies", "retrievers"),
+    ("phrasings", "queries"),
+    ("instance", "rag", "lightrag"),
+    ("graph", "store", "graph_store", "property_graph_store", "property_graph_index"),
+    ("database", "engine"),
+    ("database", "db", "url", "uri", "database_uri", "sql_database"),
+    ("rerank", "compressor", "base_compressor", "postprocessor", "node_postprocessors"),
+)
+"""Groups of host and leafspan names for the same option."""
+
+_CONVERTED = {"mmr_threshold": "diversity", "lambda_mult": "diversity"}
+"""Host names for one minus an option of leafspan."""
+
+_KINDS_OF_SEARCH = ("search_type", "vector_store_query_mode")
+
+
+def check_option_names(
+    owner: str, names: Collection[str], own: Collection[str], *, of_a_call: Collection[str] = ()
+) -> None:
+    """Check that ``owner`` has options with these names: ``own`` are the names of its options."""
+    for name in names:
+        if name not in own:
+            raise InvalidArgument(f"{owner} has no option {name!r}{_hint(owner, name, own, of_a_call)}")
+
+
+def _hint(owner: str, name: str, own: Collection[str], of_a_call: Collection[str]) -> str:
+    """The end of an error message: the option that was probably meant."""
+    if name in ("search_kwargs", "vector_store_kwargs") and (
+        limits := [word for word in ("k", "similarity_top_k") if word in own]
+    ):
+        itself = f"{limits[0]}=2"
+        return f"; give its content, such as {f'{owner}(index=index, {itself})' if 'index' in own else itself}"
+    if name in _KINDS_OF_SEARCH and "index" in own and "strategy" not in own:
+        return "; each kind of search has a retriever of its own, such as HybridRetriever or BM25Retriever"
+    if (ours := _CONVERTED.get(name)) in own:
+        return f"; here it is {ours!r}, which is 1 - {name}"
+    same = {name: None, **{word: None for words in _SAME if name in words for word in words}}
+    if here := [word for word in same if word in own]:
+        return f"; here it is {here[0]!r}"
+    if elsewhere := [word for word in same if word in of_a_call]:
+        return f"; it is an option of the call: retrieve(question, strategy, {elsewhere[0]}=...)"
+    return did_you_mean(name, own)
+
+
+def with_option_names(function: F, *, of_a_call: Collection[str] = (), more: Collection[str] = ()) -> F:
+    """The function, with a leafspan error for an option that is neither its own nor among ``more``."""
+    assert isinstance(function, FunctionType)
+    code = unwrap(function).__code__
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    is_method = names[:1] in (("self",), ("cls",))
+    name, own = function.__name__, dict.fromkeys((*names[is_method:], *more))
+
+    def check(arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
+        if options.keys() <= own.keys():
+            return
+        owner = name
+        if is_method and arguments:
+            kind = arguments[0] if isinstance(arguments[0], type) else type(arguments[0])
+            owner = kind.__name__ if name == "__init__" else f"{kind.__name__}.{name}"
+        check_option_names(owner, options, own, of_a_call=of_a_call)
+
+    if iscoroutinefunction(function):
+
+        @wraps(function)
+        async def awaited(*arguments: Any, **options: Any) -> Any:
+            check(arguments, options)
+            return await function(*arguments, **options)
+
+        return awaited  # type: ignore[return-value]
+
+    @wraps(function)
+    def called(*arguments: Any, **options: Any) -> Any:
+        check(arguments, options)
+        return function(*arguments, **options)
+
+    return called  # type: ignore[return-value]
+
+
+def changed_options(value: Any) -> list[Field[Any]]:
+    """The fields of a dataclass that differ from their defaults, in order, without fields that ``repr`` leaves out."""
+    return [each for each in fields(value) if each.repr and not _is_default(getattr(value, each.name), each)]
+
+
+def short_repr(value: Any) -> str:
+    """The ``repr`` of a dataclass with the options that differ from their defaults, such as ``Hybrid(references=0)``."""
+    options = (f"{each.name}={getattr(value, each.name)!r}" for each in changed_options(value))
+    return f"{type(value).__qualname__}({', '.join(options)})"
+
+
+def _is_default(value: object, option: Field[Any]) -> bool:
+    default = option.default if option.default_factory is MISSING else option.default_factory()
+    try:
+        return value is default or (type(value) is type(default) and bool(value == default))
+    except Exception:  # such as an array's, which has no single truth value
+        return False

@@ -1,19 +1,67 @@
-"""Calls of users' functions: their errors become a ``FunctionFailed`` that names the function and its argument.
+"""Users' functions: checks, and calls whose errors become a ``FunctionFailed`` that names the function and its argument.
 
 leafspan's own errors pass unchanged, and so do other exceptions than Exception, such as Ctrl-C and a task's cancellation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from inspect import isawaitable, iscoroutine
+from inspect import isawaitable, iscoroutine, iscoroutinefunction, signature
 from typing import Any
 
 from leafspan.checks._options import shown
-from leafspan.errors import FunctionFailed, LeafspanError, UnusableResult
+from leafspan.errors import FunctionFailed, InvalidArgument, LeafspanError, UnusableResult
 
 _SHOWN = 60  # characters of a text in a message
+
+
+def check_functions(
+    name: str,
+    function: object,
+    coroutine_function: object,
+    rule: str = "a function",
+    *,
+    arguments: int = 1,
+    optional: bool = False,
+) -> None:
+    """Check that ``function`` is a normal function, and ``coroutine_function`` a coroutine function or None.
+
+    Both must take this number of arguments. If ``optional``, both may be None.
+    """
+    if function is None and optional:
+        if coroutine_function is not None:
+            raise InvalidArgument(f"a{name} must have {name} beside it, got a{name} alone")
+        return
+    if not callable(function):
+        raise InvalidArgument(f"{name} must be {rule}, got {shown(function)}")
+    if iscoroutinefunction(function):
+        raise InvalidArgument(f"{name} must be a function that is not awaited, got {shown(function)}: that is for a{name}")
+    if coroutine_function is not None and not callable(coroutine_function):
+        twin = f"a coroutine function like {name}" if rule == "a function" else rule
+        raise InvalidArgument(f"a{name} must be {twin}, got {shown(coroutine_function)}")
+    for called, each in ((name, function), (f"a{name}", coroutine_function)):
+        if callable(each) and not _takes(each, arguments):
+            raise InvalidArgument(
+                f"{called} must be callable with {arguments} argument{'s' if arguments > 1 else ''}, got {shown(each)}, "
+                f"which takes {signature(each)}"
+            )
+
+
+def check_model(generate: object, agenerate: object) -> None:
+    """Check that these are None, or a function from a prompt to a text, with or without its coroutine function."""
+    check_functions("generate", generate, agenerate, "a function from a prompt to a text", optional=True)
+
+
+def _takes(function: Callable[..., object], arguments: int) -> bool:
+    """Whether a function can be called with this number of positional arguments, as far as Python knows."""
+    try:
+        signature(function).bind(*range(arguments))
+    except TypeError:
+        return False
+    except ValueError:  # a builtin without a signature
+        return True
+    return True
 
 
 @contextmanager

@@ -20,15 +20,10 @@ _bases: set[type] = set()  # the registered classes and their base classes
 _later: dict[type, tuple[str, ...]] = {}  # for each base class, packages with subclasses that may not be imported yet
 
 
-def config_name(kind: type) -> str:
-    """Return a class's name in configurations: ``"auto-merging"`` for ``AutoMerging``."""
-    return name_in_configurations(kind.__name__)
-
-
 @cache
-def name_in_configurations(class_name: str) -> str:
-    """Return the name in configurations of a class with this name."""
-    return _WORD.sub("-", class_name).lower()
+def config_name(kind: type | str) -> str:
+    """Return the name in configurations of a class or a class's name: ``"auto-merging"`` for ``AutoMerging``."""
+    return _WORD.sub("-", kind if isinstance(kind, str) else kind.__name__).lower()
 
 
 def register(kind: type) -> None:
@@ -58,16 +53,8 @@ def _import_named(name: str) -> None:
     for package in chain.from_iterable(_later.values()):
         module = import_module(package)
         for each in module.__all__:
-            if name_in_configurations(each) == name:
+            if config_name(each) == name:
                 getattr(module, each)
-
-
-def _import_below(base: type) -> None:
-    for each, packages in _later.items():
-        if issubclass(each, base) or issubclass(base, each):
-            for module in map(import_module, packages):
-                for name in module.__all__:
-                    getattr(module, name)
 
 
 def kinds_below(base: type) -> dict[str, type]:
@@ -75,7 +62,11 @@ def kinds_below(base: type) -> dict[str, type]:
 
     If several have the same name, the first one keeps it: no user's class can replace one of leafspan's.
     """
-    _import_below(base)
+    for each, packages in _later.items():
+        if issubclass(each, base) or issubclass(base, each):
+            for module in map(import_module, packages):
+                for name in module.__all__:
+                    getattr(module, name)  # imports the class, which registers itself
     firsts = {name: kinds[0] for name, kinds in sorted(_kinds.items())}
     return {name: kind for name, kind in firsts.items() if issubclass(kind, base) and is_dataclass(kind)}
 

@@ -3,10 +3,11 @@
 from leafspan.engines._caller import Caller, in_one_line
 from leafspan.engines._opening import connect, is_address, is_awaited, is_client, to_engine
 from leafspan.engines._port import MOST_RESULTS, Engine, Field, Near, Notes, Record, StaleRead, Table
-from leafspan.engines._tables import FlowEngine, FlowTable, is_engine
+from leafspan.engines._tables import STEP, FlowEngine, FlowTable, is_engine
 
 __all__ = [
     "MOST_RESULTS",
+    "STEP",
     "Caller",
     "Engine",
     "Field",

@@ -27,7 +27,6 @@ class FlowTable(Protocol):
     notes: Notes  # when the table was opened
     batch: int  # most records of one call
     most_characters: float = math.inf  # of the texts and metadata that one call writes, except of a single record
-    step: int  # records to put by one call, a step of a progress bar
     searches_among: bool  # whether ``nearest`` takes ``among``
 
     def get(self, ids: Collection[str], fields: Collection[Field]) -> Flow[dict[str, Record]]:
@@ -157,7 +156,7 @@ class CalledTable(FlowTable):
 
     def __init__(self, table: Table, caller: Caller, batch: int) -> None:
         self.id, self.name, self.notes = str(table.id), str(table.name), dict(table.notes)
-        self.batch, self.step = batch, min(STEP, batch)
+        self.batch = batch
         self._table = table
         self._caller = caller
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 from leafspan.checks import STRUCTURE_KEY
-from leafspan.engines import FlowTable, Record
+from leafspan.engines import STEP, FlowTable, Record
 from leafspan.flows import Call, Flow
 from leafspan.store._catalogue import Catalogue
 from leafspan.store._change_log import unlogged_change
@@ -243,8 +243,9 @@ class Writer:
         ]
         if records:
             self._is_finished = False
-        for start in range(0, len(records), self._leaves.step):
-            some = records[start : start + self._leaves.step]
+        step = min(STEP, self._leaves.batch)
+        for start in range(0, len(records), step):
+            some = records[start : start + step]
             yield from self._leaves.put(some, new=True)
             done(len(some))
 

@@ -15,7 +15,7 @@ from typing import Any
 from leafspan.embedding import without_extremes
 from leafspan.engines._caller import Caller
 from leafspan.engines._port import MOST_RESULTS, Field, Near, Notes, Record
-from leafspan.engines._tables import STEP, FlowTable, checked, checked_rows, in_batches
+from leafspan.engines._tables import FlowTable, checked, checked_rows, in_batches
 from leafspan.engines.chroma._failures import caller_of
 from leafspan.engines.chroma._files import Use
 from leafspan.errors import DamagedIndex, ServerTimeout
@@ -50,7 +50,6 @@ class Collection(FlowTable):
         self._lacking: str | None = None
         self._portions: defaultdict[str, Portions] = defaultdict(Portions)  # by method
         self.batch = batch
-        self.step = min(STEP, batch)
 
     def written_by(self, files: Use) -> Collection:
         """Return the same collection, which uses Chroma's files this way for each write."""

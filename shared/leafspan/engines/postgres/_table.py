@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from leafspan.engines._port import Field, Near, Notes, Record, mark, marks_of
-from leafspan.engines._tables import STEP, FlowTable, checked, checked_rows
+from leafspan.engines._tables import FlowTable, checked, checked_rows
 from leafspan.engines.postgres._sessions import Ask, Sessions, Steps, statement
 from leafspan.flows import Flow
 
@@ -32,7 +32,6 @@ class PostgresTable(FlowTable):
     """A table of the database with a table's records: see ``FlowTable``."""
 
     batch = 1_000
-    step = STEP
     searches_among = True
 
     def __init__(self, sessions: Sessions, id_: str, name: str, notes: Notes, *, searched: bool) -> None:

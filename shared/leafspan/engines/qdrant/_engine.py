@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 
 from leafspan.engines._caller import LEAST_SECONDS, Caller, failure, in_one_line, late_answer
 from leafspan.engines._port import MOST_RESULTS, Field, Near, Notes, Record, mark, marks_of
-from leafspan.engines._tables import STEP, FlowEngine, FlowTable, checked, checked_rows
+from leafspan.engines._tables import FlowEngine, FlowTable, checked, checked_rows
 from leafspan.flows import Call, Flow
 
 T = TypeVar("T")
@@ -165,13 +165,12 @@ class QdrantTable(FlowTable):
     found.
     """
 
-    step = STEP
+    batch = 1_000
     most_characters = 8_000_000  # a server takes 32 MB
     searches_among = True
 
     def __init__(self, engine: QdrantEngine, id_: str, name: str, notes: Notes, *, searched: bool) -> None:
         self.id, self.name, self.notes = id_, name, notes
-        self.batch = engine.batch
         self._engine = engine
         self._searched = searched
         self._collection = f"leafspan_{id_}"
