@@ -156,7 +156,7 @@ class Files:
         if opening:
             self._look_at_database()
             if self._database is not None and self._stored is None:
-                self._look_at_vectors()
+                self._stored = stored_vectors(self.path)
             if touched and self._database is not None:
                 refused_records(self.path, drop=True)  # left by a process that was killed before Chroma could report them
         noted = self._changes.database
@@ -249,13 +249,6 @@ class Files:
                     f"{str(path)!r} is a link; leafspan does not write through links inside an index: replace it with its "
                     "target (the folder of the index itself may be a link)"
                 )
-
-    def _look_at_vectors(self) -> None:
-        """Find out which collection each vector file belongs to, and delete notes of collections that are gone."""
-        self._stored = stored_vectors(self.path)
-        for files in self._vector_files() if self._stored is not None else ():
-            if files.place.name not in (self._stored or {}):
-                files.note = None
 
     def _finish(self) -> None:
         """Note the changes of this use, and mark the files as whole."""
