@@ -45,7 +45,7 @@ def test_a_writer_begins_though_chroma_is_opened_again_meanwhile(tmp_path: Path,
             monkeypatch.setattr(Reader, "rows", rows)
             found = yield from rows(reader, *arguments)
             folder = index._store._folder
-            folder.opened(time.monotonic() + 60)._state.failed = True  # as after a full disk
+            folder.opened(time.monotonic() + 60)._failed.set()  # as after a full disk
             folder.reopened_reader(time.monotonic() + 60).leave()
             return found
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -275,27 +275,20 @@ class Files:
         return [VectorFiles(self.path / name, notes) for name in sorted(names - foreign)]
 
 
-@dataclass(slots=True)
-class ClientState:
-    """Whether a call of an open client has failed."""
-
-    failed: bool = False
-
-
 class Use:
     """Writing calls of one open client.
 
     After a failure, a later call of the same client can hang for ever. So leafspan replaces the client.
     """
 
-    def __init__(self, files: Files, state: ClientState, timeout: float) -> None:
+    def __init__(self, files: Files, failed: threading.Event, timeout: float) -> None:
         self._files = files
-        self._state = state
+        self._failed = failed
         self._timeout = timeout
 
     def call(self, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Any:
         """Call a function while the files are locked, and return its result."""
-        if self._state.failed:
+        if self._failed.is_set():
             raise StorageFailed(
                 f"an earlier write to {str(self._files.path)!r} failed: leafspan checks the files before the next write: "
                 "try again"
@@ -304,7 +297,7 @@ class Use:
             try:
                 return function(*arguments, **options)
             except BaseException as error:
-                self._state.failed = True
+                self._failed.set()
                 if explained := self._files.explain(error, "write"):
                     raise explained from error
                 raise

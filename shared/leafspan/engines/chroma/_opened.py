@@ -9,7 +9,7 @@ from typing import Any
 
 from leafspan.engines.chroma._collection import Collection
 from leafspan.engines.chroma._failures import CollectionGone, not_opened
-from leafspan.engines.chroma._files import ClientState, Files, Use
+from leafspan.engines.chroma._files import Files, Use
 from leafspan.engines.local._file_lock import held
 
 
@@ -20,14 +20,14 @@ class Opened:
         self.client = client
         self.batch = int(client.get_max_batch_size())
         self.collections: dict[str, Collection] = {}
-        self._state = ClientState()
+        self._failed = threading.Event()  # a call has failed: a later one can hang
         self._files = files
         self._loading = threading.Lock()
         self._readers = 0
         self._retired = False
         self._mutex = threading.Lock()
         self.process = os.getpid()
-        self._close = weakref.finalize(self, _close, client if owned else None, self._state, self.process)
+        self._close = weakref.finalize(self, _close, client if owned else None, self._failed, self.process)
 
     def collection(self, name: str, deadline: float) -> Collection:
         """Return the collection with this name. Loading takes a while if ``collections`` does not have it yet."""
@@ -56,7 +56,7 @@ class Opened:
                     return damage
                 finally:
                     del damage  # as above
-            self._state.failed = True
+            self._failed.set()
             if explained := self._files.explain(error, f"open {name!r}") or damage:
                 raise explained from error
             raise
@@ -68,12 +68,12 @@ class Opened:
 
     def use(self, timeout: float) -> Use:
         """Return a use of Chroma's files for writing. Each write waits at most ``timeout`` seconds for other processes."""
-        return Use(self._files, self._state, timeout)
+        return Use(self._files, self._failed, timeout)
 
     @property
     def failed(self) -> bool:
         """Whether a call has failed. Chroma can hang at a later call then, so leafspan must replace this client."""
-        return self._state.failed
+        return self._failed.is_set()
 
     def enter(self) -> None:
         """Count one more reader."""
@@ -97,10 +97,10 @@ class Opened:
             self._close()
 
 
-def _close(client: Any, state: ClientState, process: int) -> None:
+def _close(client: Any, failed: threading.Event, process: int) -> None:
     if os.getpid() != process:
         return  # a forked process must not close it
-    if client is not None and state.failed:  # closing it may hang, too
+    if client is not None and failed.is_set():  # closing it may hang, too
         threading.Thread(target=client.close, name="leafspan: closing", daemon=True).start()
     elif client is not None:
         client.close()

@@ -38,9 +38,8 @@ class FileLock:
     @property
     def is_intact(self) -> bool:
         """Whether the file still exists. If it was deleted, another process may hold a lock on a new one."""
-        if not self.is_locked or self._held is None or self._fallback is not None:
-            return self.is_locked
-        return self._held[0] < 0 or _is_at(self._held[0], self.path)
+        held = self._held if self.is_locked else None
+        return held is not None and (self._fallback is not None or _is_at(held[0], self.path))
 
     def try_acquire(self) -> bool:
         """Try to acquire the lock without waiting. Return whether that succeeded."""
