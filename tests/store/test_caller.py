@@ -73,3 +73,7 @@ def test_requests_of_a_client_get_a_timeout_unless_the_user_has_given_one():
     for each in (_with_timeout(endless, 5.0), endless):
         each._server._session.request("GET", "http://example.org")
     assert asked == [5.0, None]  # the user's own client stays as it is
+    limited_twin = _with_timeout(endless, 5.0)
+    endless._server._session.close()
+    with pytest.raises(RuntimeError, match="closed"):  # what the user closed is closed for leafspan, too
+        limited_twin._server._session.request("GET", "http://example.org")

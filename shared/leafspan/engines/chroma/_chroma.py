@@ -169,9 +169,24 @@ def _with_timeout(client: Any, timeout: float) -> Any:
         return client
     if any(seconds is not None for seconds in session.timeout.as_dict().values()):
         return client  # the user's own
-    twin, server, session = copy.copy(client), copy.copy(server), copy.copy(session)
-    twin._server, server._session, session.timeout = server, session, timeout
+    twin, server = copy.copy(client), copy.copy(server)
+    twin._server, server._session = server, _Session(session, timeout)
     return twin
+
+
+class _Session:
+    """An httpx session with a timeout. A copy of the session would go on after the user closed the client."""
+
+    def __init__(self, session: Any, timeout: float) -> None:
+        self._session = session
+        self._timeout = timeout
+
+    def request(self, *arguments: Any, **options: Any) -> Any:
+        """Send a request."""
+        return self._session.request(*arguments, timeout=self._timeout, **options)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._session, name)
 
 
 _SCHEMES = {"http": 8000, "https": 443}  # with each scheme's default port
