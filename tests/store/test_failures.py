@@ -157,7 +157,7 @@ def test_a_write_that_fails_in_a_folder_says_what_it_was():
 
     handle = SimpleNamespace(id="1", name="kb.leaves", metadata=None, delete=None)
     with pytest.raises(StorageFailed, match=r"^could not delete records of 'kb.leaves' in the folder 'kb': the cause; "):
-        run(Collection(handle, 5, caller=FOLDER, files=Use()).delete(["a"]))
+        run(Collection(handle, 5, caller=FOLDER).written_by(Use()).delete(["a"]))
 
 
 def test_what_chroma_does_not_open_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -23,7 +23,6 @@ from leafspan.flows import Call, Flow
 NODE_KEY = "_node_content"
 """The metadata key under which LlamaIndex stores a node without its text, as JSON."""
 
-_BATCH = 5_000  # a little less than Chroma's limit
 _LATER = 0.5  # seconds added to a request's own timeout, so that leafspan's error, which names the timeout, comes first
 
 # Of the nearest 24 of 48,000 leaves, an ef_search of 100 (Chroma's default) finds 95 %. 200 finds 98 % and takes 15 %
@@ -43,13 +42,13 @@ _openings = count()
 class Chroma(FlowEngine):
     """A client of Chroma: see ``FlowEngine``."""
 
+    batch = 5_000  # a little less than Chroma's limit
     described = "behind a client"
     kind = "Chroma collection"
     product = "Chroma"
 
-    def __init__(self, client: Any, timeout: float = 30.0, batch: int = _BATCH) -> None:
+    def __init__(self, client: Any, timeout: float = 30.0) -> None:
         self.thing = client
-        self.batch = batch
         self.caller = caller_of(client, timeout)
         self.is_local = self.caller.in_process
         self._client = client if self.caller.timeout is None else _with_timeout(client, self.caller.timeout + _LATER)

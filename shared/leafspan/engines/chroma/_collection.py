@@ -41,12 +41,12 @@ class Collection(FlowTable):
     most_characters = 4_000_000  # with the vectors of a thousand leaves below a server's limit of 40 MiB
     searches_among = False
 
-    def __init__(self, handle: Any, batch: int, *, caller: Caller | None = None, files: Use | None = None) -> None:
+    def __init__(self, handle: Any, batch: int, *, caller: Caller | None = None) -> None:
         self.id, self.name = str(handle.id), str(handle.name)
         self.notes: Notes = dict(handle.metadata or {})  # when the handle was made
         self._handle = handle
         self._caller = caller or caller_of(handle)
-        self._files = files
+        self._files: Use | None = None
         self._lacking: str | None = None
         self._portions: defaultdict[str, Portions] = defaultdict(Portions)  # by method
         self.batch = batch
