@@ -82,23 +82,21 @@ def _document(info: DocumentInfo) -> dict[str, Any]:
 def _headings(document_id: str, leaves: Sequence[Passage]) -> list[dict[str, Any]]:
     """The headings, each with the text below it, subsections included."""
     entries: list[dict[str, Any]] = []
-    ends: list[int] = []
-    open_: list[int] = []  # numbers of the text's headings, outermost first
+    open_: list[dict[str, Any]] = []  # the entries of the text's headings, outermost first
     path: tuple[str, ...] = ()
     for leaf in leaves:
         kept = _shared(path, leaf.headings)
         del open_[kept:]
         for depth, heading in enumerate(leaf.headings[kept:], start=kept + 1):
-            open_.append(len(entries))
-            entries.append({"heading": shortened(heading), "depth": depth, "start": leaf_start(leaf)})
-            ends.append(leaf_end(leaf))
-        for number in open_:
-            ends[number] = leaf_end(leaf)
+            open_.append({"heading": shortened(heading), "depth": depth, "start": leaf_start(leaf)})
+        entries += open_[kept:]
+        for entry in open_:
+            entry["end"] = leaf_end(leaf)
         path = leaf.headings
-    return [
-        {"heading": entry["heading"], "depth": entry["depth"], **_citation_of(document_id, entry["start"], end)}
-        for entry, end in zip(entries, ends, strict=True)
-    ]
+    for entry in entries:
+        place = place_fields(document_id, entry.pop("start"), entry.pop("end"))
+        entry |= {name: value for name, value in place.items() if name != "document_id"}  # the outline has it at the top
+    return entries
 
 
 def _shared(path: Sequence[str], following: Sequence[str]) -> int:
@@ -106,12 +104,6 @@ def _shared(path: Sequence[str], following: Sequence[str]) -> int:
     same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(path, following, strict=False)))
     # If the next text loses its innermost heading, it has a new heading with the same words as an outer one.
     return same - 1 if same == len(following) < len(path) and same else same
-
-
-def _citation_of(document_id: str, start: int, end: int) -> dict[str, Any]:
-    fields = place_fields(document_id, start, end)
-    fields.pop("document_id")  # the outline has it once, at the top
-    return fields
 
 
 def _summary(passage: Passage) -> dict[str, Any]:

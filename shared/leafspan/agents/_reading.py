@@ -25,9 +25,7 @@ from leafspan.values import Passage
 from leafspan.view import View
 
 
-def read_tool(
-    view: View, name: str, *, about: str, outline: str, limits: ToolLimits, max_budget: int, timeout: float | None
-) -> AgentTool:
+def read_tool(view: View, name: str, *, about: str, outline: str, limits: ToolLimits, timeout: float | None) -> AgentTool:
     """The tool that reads documents of a view."""
     parameters = (
         Parameter(
@@ -39,7 +37,7 @@ def read_tool(
         Parameter("document_id", str, "Id of a document, instead of a citation: read from start on.", most=LONGEST_ID),
         Parameter("start", int, "With document_id: the first character to read.", 0),
         Parameter("end", int, "With document_id: the character to stop before. By default the document's end.", least=1),
-        Parameter("budget", int, "Most words to read.", limits.words, least=LEAST_BUDGET, most=max_budget),
+        Parameter("budget", int, "Most words to read.", limits.words, least=LEAST_BUDGET, most=limits.longest),
     )
 
     def read(arguments: Mapping[str, Any]) -> Flow[ToolResult]:

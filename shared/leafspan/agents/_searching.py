@@ -33,7 +33,6 @@ def search_tool(
     *,
     about: str,
     limits: ToolLimits,
-    max_budget: int,
     timeout: float | None,
     read: str = "",
     outline: str = "",
@@ -52,7 +51,9 @@ def search_tool(
             most=LONGEST_FILTER,
             or_object=True,
         ),
-        Parameter("budget", int, "Most words of all passages together.", limits.words, least=LEAST_BUDGET, most=max_budget),
+        Parameter(
+            "budget", int, "Most words of all passages together.", limits.words, least=LEAST_BUDGET, most=limits.longest
+        ),
         Parameter("k", int, f"Most passages.{as_many}", limits.k, least=1, most=MOST_PASSAGES),
     ]
     if len(strategies) > 1:
@@ -60,17 +61,10 @@ def search_tool(
 
     def search(arguments: Mapping[str, Any]) -> Flow[ToolResult]:
         words = arguments["budget"]
-        strategy = strategies[arguments.get("strategy", first)]
-        options = {
-            "k": arguments["k"],
-            "budget": words,
-            "where": _filter(arguments["where"]),
-            "candidates": limits.candidates,
-            "min_score": limits.min_score,
-            "per_document": limits.per_document,
-        }
-        question = arguments["question"]
-        passages: Passages = yield Call(view.retrieve, (question, strategy), options, native=view.aretrieve, what=name)
+        options = {name: getattr(limits, name) for name in ("candidates", "min_score", "per_document")}
+        options |= {"k": arguments["k"], "budget": words, "where": _filter(arguments["where"])}
+        query = arguments["question"], strategies[arguments.get("strategy", first)]
+        passages: Passages = yield Call(view.retrieve, query, options, native=view.aretrieve, what=name)
         worth = passages.worth_showing()[:MOST_PASSAGES]
         shown = (passage_fields(each, each.text[: end_within(each.text, words)]) for each in worth)
         fields = as_many_as_fit(shown, words * CHARACTERS_A_WORD + _AROUND)
@@ -142,6 +136,7 @@ class ToolLimits:
     """The limits of a tool's call that sets no others."""
 
     words: int  # most words of a result
+    longest: int  # that a call can ask for
     k: int | None  # None: as many passages as fit into the words
     candidates: int | None  # a call cannot change this and the next two; None is the view's default
     min_score: float | None
@@ -168,4 +163,4 @@ class ToolLimits:
                 k = None if each.k is None else min(each.k, MOST_PASSAGES)
                 budget = None if each.budget is None else max(LEAST_BUDGET, each.budget.words)
         words = min(_USUAL_BUDGET if budget is None else budget, max_budget)
-        return cls(words, k, limits.candidates, limits.min_score, limits.per_document)
+        return cls(words, max_budget, k, limits.candidates, limits.min_score, limits.per_document)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,18 +54,15 @@ class Parameter:
         value = value if self.kind is str else _from_text(value)
         if self.choices:
             check_choice(self.name, value, self.choices)
-        elif self.or_object and isinstance(value, Mapping):
-            pass
-        elif self.kind is str:
+        elif self.kind is str and not (self.or_object and isinstance(value, Mapping)):
             check_text(self.name, value)
             if self.most is not None and len(value) > self.most:
                 raise InvalidArgument(f"{self.name} must have at most {self.most} characters, got {len(value)}")
         elif self.kind is bool:
             check_flag(self.name, value)
-        elif self.kind is dict:
-            if not isinstance(value, Mapping):
-                raise InvalidArgument(f"{self.name} must be an object, got {shown(value)}")
-        else:
+        elif self.kind is dict and not isinstance(value, Mapping):
+            raise InvalidArgument(f"{self.name} must be an object, got {shown(value)}")
+        elif self.kind is int:
             value = int(value) if isinstance(value, float) and value.is_integer() else value
             value = check_whole(self.name, value, self.least)
             if self.most is not None and value > self.most:
@@ -149,27 +147,21 @@ class AgentTool:
 
     def call(self, arguments: Mapping[str, Any]) -> ToolResult:
         """The tool's result for these arguments."""
-        try:
-            return run_within(self._flow(arguments), self.timeout)
-        except RetrievalTimeout as error:
-            if not self.writes:
-                raise
-            raise self._late() from error
+        with self._late_writes():
+            return run_within(self.action(read_arguments(self.name, self.parameters, arguments)), self.timeout)
 
     async def acall(self, arguments: Mapping[str, Any]) -> ToolResult:
         """Like ``call``, without blocking the event loop."""
+        with self._late_writes():
+            return await arun_within(self.action(read_arguments(self.name, self.parameters, arguments)), self.timeout)
+
+    @contextmanager
+    def _late_writes(self) -> Iterator[None]:
+        """A context in which the error of a late change says that the change may still be made."""
         try:
-            return await arun_within(self._flow(arguments), self.timeout)
+            yield
         except RetrievalTimeout as error:
             if not self.writes:
                 raise
-            raise self._late() from error
-
-    def _late(self) -> RetrievalTimeout:
-        """The error for a late change, which may or may not still be made."""
-        return RetrievalTimeout(
-            f"{self.name} must be done within its timeout, and may still be done later: check whether it was, and try again"
-        )
-
-    def _flow(self, arguments: Mapping[str, Any]) -> Flow[ToolResult]:
-        return (yield from self.action(read_arguments(self.name, self.parameters, arguments)))
+            rule = f"{self.name} must be done within its timeout, and may still be done later"
+            raise RetrievalTimeout(f"{rule}: check whether it was, and try again") from error

@@ -94,10 +94,9 @@ def agent_tools(
         raise InvalidArgument(f"prefix must have up to 40 of the characters a-z, A-Z, 0-9, _ and -, got {shown(prefix)}")
     read, outline = f"{prefix}read", f"{prefix}outline"
     of_all: dict[str, Any] = {"about": about, "timeout": timeout}
-    of_texts: dict[str, Any] = {"limits": limits, "max_budget": max_budget, **of_all}
     tools = (
-        search_tool(view, f"{prefix}search", chosen, read=read, outline=outline, **of_texts),
-        read_tool(view, read, outline=outline, **of_texts),
+        search_tool(view, f"{prefix}search", chosen, read=read, outline=outline, limits=limits, **of_all),
+        read_tool(view, read, outline=outline, limits=limits, **of_all),
         outline_tool(view, outline, read=read, **of_all),
     )
     if not writable:
@@ -139,27 +138,29 @@ def agent_tool(
     """
     _check(view, about, timeout)
     amounts = ToolLimits.of(view, k, budget, max_budget, limits)
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise InvalidArgument(f"name must have 1 to 64 of the characters a-z, A-Z, 0-9, _ and -, got {shown(name)}")
-    chosen = _chosen(view, strategies)
-    return search_tool(view, name, chosen, about=about, limits=amounts, max_budget=max_budget, timeout=timeout)
+    _check_name("name", name)
+    return search_tool(view, name, _chosen(view, strategies), about=about, limits=amounts, timeout=timeout)
 
 
 def _check(view: object, about: object, timeout: float | None) -> None:
     if not isinstance(view, View):
         raise InvalidArgument(f"view must be an Index or a view of one, got {shown(view)}")
     check_text("about", about)
-    if not isinstance(about, str) or not about.strip() or len(about) > _LONGEST_ABOUT:
+    if not str(about).strip() or len(str(about)) > _LONGEST_ABOUT:
         raise InvalidArgument(f"about must have 1 to {_LONGEST_ABOUT} characters, got {shown(about)}")
     check_timeout(timeout)
+
+
+def _check_name(what: str, name: object) -> None:
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise InvalidArgument(f"{what} must have 1 to 64 of the characters a-z, A-Z, 0-9, _ and -, got {shown(name)}")
 
 
 def _chosen(view: View, strategies: Strategies | None) -> Mapping[str, Strategy]:
     """The strategies by name; the first is the default."""
     if strategies is None:
         own = view.default_strategy
-        usual = usual_strategies()
-        return usual if own == DEFAULT else {OWN: own, **usual}
+        return usual_strategies() if own == DEFAULT else {OWN: own, **usual_strategies()}
     if isinstance(strategies, str) or not isinstance(strategies, Sequence | Mapping):
         return {"strategy": to_strategy("strategies", strategies)}
     if not strategies:
@@ -167,10 +168,7 @@ def _chosen(view: View, strategies: Strategies | None) -> Mapping[str, Strategy]
     if not isinstance(strategies, Mapping):
         return name_strategies("strategies", strategies, between="-")
     for name in strategies:
-        if not isinstance(name, str) or not _NAME.fullmatch(name):
-            raise InvalidArgument(
-                f"names of strategies must have 1 to 64 of the characters a-z, A-Z, 0-9, _ and -, got {shown(name)}"
-            )
+        _check_name("names of strategies", name)
     return {name: to_strategy(f"strategy {name!r}", each) for name, each in strategies.items()}
 
 
@@ -190,11 +188,11 @@ def add_tool(view: View, name: str, *, about: str, timeout: float | None) -> Age
     )
 
     def add(arguments: Mapping[str, Any]) -> Flow[ToolResult]:
-        document_id, text, title, metadata = (arguments[key] for key in ("document_id", "text", "title", "metadata"))
-        document = Document(document_id, text, title, metadata or {})
+        metadata = arguments["metadata"] or {}
+        document = Document(arguments["document_id"], arguments["text"], arguments["title"], metadata)
         added = yield Call(view.add, (document,), {"progress": False}, native=view.aadd, what=name)
         done = "added" if added.added else "replaced" if added.replaced else "unchanged"
-        return ToolResult({"document_id": document_id, "done": done})
+        return ToolResult({"document_id": document.id, "done": done})
 
     description = (
         f"Add a document to {about}, or replace the one of the same id as a whole. Read what is there first if you only "
