@@ -117,39 +117,40 @@ class PIIAware(Strategy):
             )
         deep = replace(context.for_base, candidates=max(context.candidates, self.min_candidates))
         mentions = yield from self._mentions(queries, deep)
-        found = yield from self.base.retrieve(queries, deep)
+        nearest = yield from self.base.retrieve(queries, deep)
         results = []
-        for mentioning, near in zip(mentions, found, strict=True):
+        for mentioning, near in zip(mentions, nearest, strict=True):
             lists = [Ranked("entities", mentioning, self.weights[0]), Ranked("meaning", near, self.weights[1])]
             results.append(fuse(lists, fusion="rrf", rank_constant=self.rank_constant)[: deep.candidates])
         return results
 
     def _mentions(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
         """For each question the leaves that mention one of its pseudonyms, nearest to the question first."""
-        words = [tuple(dict.fromkeys(met.word for met in pseudonyms_in(query.text or ""))) for query in queries]
-        asked = [number for number, own in enumerate(words) if own]
+        words = [tuple(dict.fromkeys(mention.word for mention in pseudonyms_in(query.text or ""))) for query in queries]
+        mentioning = [number for number, own in enumerate(words) if own]
         rows: list[list[Candidate]] = [[] for _ in queries]
-        if not asked:
+        if not mentioning:
             return rows
-        vectors = yield from query_vectors([queries[number] for number in asked], self.query_instruction)
-        wheres = [self._where(words[number], context) for number in asked]
+        vectors = yield from query_vectors([queries[number] for number in mentioning], self.query_instruction)
+        wheres = [self._where(words[number], context) for number in mentioning]
         count = min(_MOST, _MENTIONS * context.candidates)
         matches: list[list[LexicalMatches]] = yield tuple(
-            LexicalSearch((" ".join(words[number]),), count, where) for number, where in zip(asked, wheres, strict=True)
+            LexicalSearch((" ".join(words[number]),), count, where)
+            for number, where in zip(mentioning, wheres, strict=True)
         )
         # The user's own analyzer may cut pseudonyms, but the documents that mention a pseudonym are known anyway.
         compared = yield tuple(
-            Similarities(vector[None], tuple(hit.leaf for hit in found.hits))
-            if found.hits
+            Similarities(vector[None], tuple(hit.leaf for hit in lexical.hits))
+            if lexical.hits
             else VectorSearch(vector[None], context.candidates, where)
-            for vector, [found], where in zip(vectors, matches, wheres, strict=True)
+            for vector, [lexical], where in zip(vectors, matches, wheres, strict=True)
         )
         nearest = [
-            _nearest(found.hits, answer, context.candidates) if found.hits else answer
-            for [found], [answer] in zip(matches, compared, strict=True)
+            _nearest(lexical.hits, answer, context.candidates) if lexical.hits else answer
+            for [lexical], [answer] in zip(matches, compared, strict=True)
         ]
         loaded: dict[LeafId, Candidate] = yield Load(tuple(dict.fromkeys(hit.leaf for hits in nearest for hit in hits)))
-        for number, hits in zip(asked, nearest, strict=True):
+        for number, hits in zip(mentioning, nearest, strict=True):
             rows[number] = [scored(loaded[hit.id], hit.score, "entities", rank) for rank, hit in enumerate(hits, start=1)]
         return rows
 

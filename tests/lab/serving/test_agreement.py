@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from leafspan import Passage
-from leafspan.lab.serving._asked import Agreement, agreements
+from leafspan.lab.serving._query import Agreement, agreements
 from leafspan.trace import EMPTY_TRACE
 from leafspan.values import Covered, Summary
 

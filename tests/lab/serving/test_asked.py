@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl, urlsplit
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leafspan.lab.serving._asked import Asked
+from leafspan.lab.serving._query import Asked
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"])).map(str.strip)
 

@@ -15,7 +15,7 @@ from leafspan import Document, Index
 from leafspan.lexical._tokens import chunks, words_of
 from leafspan.private import Patterns, private_view
 from leafspan.private.pseudonyms import Disguise, Found, KnownTerms, Restoring, pseudonyms_in
-from leafspan.private.pseudonyms._found import pseudonym
+from leafspan.private.pseudonyms._entities import pseudonym
 from leafspan.private.views._privacy import hidden_message
 from tests.corpus import SPLITTER
 from tests.private.views.people import SpyEmbedder, fixed_vault

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from leafspan import InvalidArgument
 from leafspan.private import Patterns
 from leafspan.private.pseudonyms import Disguise, KnownTerms, Restoring, find_all, pseudonyms_in
-from leafspan.private.pseudonyms._found import normal_value, pseudonym
+from leafspan.private.pseudonyms._entities import normal_value, pseudonym
 from tests.profiles import examples
 
 NAMES = [

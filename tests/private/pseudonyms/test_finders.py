@@ -15,7 +15,7 @@ from leafspan import InvalidArgument, MissingExtra
 from leafspan.errors import FinderFailed
 from leafspan.private import Analyzed, Found, Patterns
 from leafspan.private.pseudonyms import DEFAULT_KINDS, KnownTerms, find_all, to_finders
-from leafspan.private.pseudonyms._found import normal_value
+from leafspan.private.pseudonyms._entities import normal_value
 from leafspan.private.pseudonyms._patterns import _classes
 
 

@@ -15,7 +15,7 @@ from leafspan import Analyzer, HierarchicalSplitter, InvalidArgument
 from leafspan.lexical._analysis import languages
 from leafspan.private import Key
 from leafspan.private.pseudonyms import pseudonyms_in
-from leafspan.private.pseudonyms._found import pseudonym
+from leafspan.private.pseudonyms._entities import pseudonym
 from tests.profiles import examples
 
 SECRET = "correct-horse-battery-staple-0123456789"

@@ -22,7 +22,7 @@ from leafspan.private.pseudonyms import (
     mask_document,
     pseudonyms_in,
 )
-from leafspan.private.pseudonyms._found import pseudonym
+from leafspan.private.pseudonyms._entities import pseudonym
 from leafspan.values import Chunk
 from tests.profiles import examples
 

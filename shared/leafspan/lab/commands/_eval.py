@@ -104,24 +104,24 @@ def evaluate(
     """Print how well strategies answer questions over an index, and on which questions the best two differ."""
     for file in (output, plot):
         check_output(file, force=force)
-    asked = given_questions(questions)
+    wanted = given_questions(questions)
     if plot is not None:
-        _check_plot(plot, asked)
+        _check_plot(plot, wanted)
     named = _strategies(strategy or [], config or [])
     with open_index(kb, embedder, create=False) as opened:
         _warn_if_indexed(questions, kb, opened)
-        found = evaluate_strategies(opened, asked, named, budgets=budget or BUDGETS, where=parse_filter(where))
+        results = evaluate_strategies(opened, wanted, named, budgets=budget or BUDGETS, where=parse_filter(where))
     if output is not None and not is_standard_output(output):
-        found.save(output)
+        results.save(output)
     if plot is not None:
-        _draw(found, plot)
+        _draw(results, plot)
     if measure is not None:
-        check_choice("--measure", measure, found.measures)
+        check_choice("--measure", measure, results.measures)
     if as_json or is_standard_output(output):
-        print_json(found.to_dict())
+        print_json(results.to_dict())
         return
-    console().print(plain(str(found), lines=True))
-    _print_comparison(found, measure)
+    console().print(plain(str(results), lines=True))
+    _print_comparison(results, measure)
 
 
 def _strategies(names: list[str], files: list[Path]) -> dict[str, Strategy | Config]:
@@ -149,9 +149,9 @@ def _check_plot(path: Path, questions: Path | Sequence[Question]) -> None:
         raise InvalidArgument("a plot needs questions with answers, got no question with answers: leave out --plot")
 
 
-def _draw(found: Evaluation, path: Path) -> None:
+def _draw(evaluation: Evaluation, path: Path) -> None:
     """Draw recall against the budget."""
-    figure = found.plot()
+    figure = evaluation.plot()
     try:
         figure.savefig(path)
     except (ValueError, OSError) as error:
@@ -160,13 +160,13 @@ def _draw(found: Evaluation, path: Path) -> None:
         ) from error
 
 
-def _print_comparison(found: Evaluation, measure: str | None) -> None:
+def _print_comparison(evaluation: Evaluation, measure: str | None) -> None:
     """Print the difference of the two best strategies, and the questions on which they differ."""
-    if len(found.strategies) < 2:
+    if len(evaluation.strategies) < 2:
         return
-    used = found.default_measure if measure is None else measure
-    best, second = sorted(found.strategies, key=lambda name: -found.mean(name, used))[:2]
-    comparison = found.compare(best, second, used)
+    used = evaluation.default_measure if measure is None else measure
+    best, second = sorted(evaluation.strategies, key=lambda name: -evaluation.mean(name, used))[:2]
+    comparison = evaluation.compare(best, second, used)
     out = console()
     out.print()
     out.print(plain(str(comparison)))
@@ -174,6 +174,6 @@ def _print_comparison(found: Evaluation, measure: str | None) -> None:
         if ids:
             out.print(plain(f"{name} does better on:", "bold"))
         for id_ in ids[:_SHOWN]:
-            out.print(plain(f"  - {shortened(found.questions[id_], 110)}"))
+            out.print(plain(f"  - {shortened(evaluation.questions[id_], 110)}"))
         if len(ids) > _SHOWN:
             out.print(plain(f"  and {len(ids) - _SHOWN} more", "dim"))

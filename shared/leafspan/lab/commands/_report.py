@@ -95,7 +95,7 @@ def report(
     from leafspan.lab.pictures import Answered  # not at the top: other commands need not load it
 
     check_output(output, force=force or (output.is_file() and is_report(output)))
-    asked = _asked(questions or [], questions_file)
+    wanted = _all_questions(questions or [], questions_file)
     chosen = {each: strategy_named(each) for each in strategy or []}
     options: dict[str, Any] = {"k": k, "budget": budget, "where": parse_filter(where)}
     answers = []
@@ -107,10 +107,10 @@ def report(
         if min_answer_probability is not None:
             chosen = {name: with_answer_probability(each, min_answer_probability, name) for name, each in chosen.items()}
         options["min_score"] = in_place_of_configured(opened, min_score)
-        for question in asked:
-            found = {name: opened.retrieve(question, each, **options) for name, each in chosen.items()}
-            kept = {name: worth_printing(row, min_score) for name, row in found.items()}
-            answers.append(Answered(question, kept, _places(found.values())))
+        for question in wanted:
+            results = {name: opened.retrieve(question, each, **options) for name, each in chosen.items()}
+            kept = {name: worth_printing(row, min_score) for name, row in results.items()}
+            answers.append(Answered(question, kept, _places(results.values())))
         page = _page(opened, answers, trees=trees, strategies=", ".join(chosen))
     if is_standard_output(output):
         typer.get_binary_stream("stdout").write(page.encode())
@@ -124,9 +124,9 @@ def report(
         console().print(plain(f"wrote {output}: {many}, passages: {passages}"))
 
 
-def _asked(given: list[str], file: Path | None) -> list[str]:
+def _all_questions(questions: list[str], file: Path | None) -> list[str]:
     """Return the questions, each once."""
-    lines = [*with_standard_input(given)]
+    lines = [*with_standard_input(questions)]
     if file is not None:
         try:
             lines += file.read_text(encoding="utf-8-sig").splitlines()

@@ -82,7 +82,7 @@ def tune(
     named = [strategy_named(each) for each in strategy or ()]
     first = Config.load(config) if config is not None else named[0] if named else None
     with open_index(kb, embedder, create=False) as opened:
-        found = tune_strategy(
+        tuning = tune_strategy(
             opened,
             None if questions is None else given_questions(questions),
             named if len(named) > 1 else first,
@@ -92,14 +92,14 @@ def tune(
             seed=seed,
         )
     if is_standard_output(output):
-        console().print(plain(found.to_yaml().rstrip(), lines=True))
+        console().print(plain(tuning.to_yaml().rstrip(), lines=True))
         return
     if output is not None:
-        found.save(output)
+        tuning.save(output)
     if as_json:
-        print_json(found.to_dict())
+        print_json(tuning.to_dict())
         return
-    console().print(plain(str(found), lines=True))
+    console().print(plain(str(tuning), lines=True))
     if output is not None:
-        kept = "the tuned configuration" if found.is_better else "the configuration as it was"
+        kept = "the tuned configuration" if tuning.is_better else "the configuration as it was"
         console().print(plain(f"{output}: {kept}"))

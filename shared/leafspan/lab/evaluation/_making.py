@@ -78,7 +78,7 @@ def make_questions(
     bar = Progress(len(drawn), show=progress, what="making", unit=" questions")
     try:
         for leaf in drawn:
-            text = _asked(generate, llm, prompt.format(passage=leaf.text))
+            text = _answer_of(generate, llm, prompt.format(passage=leaf.text))
             made.setdefault(text, Question(text, [_place(leaf)]))
             bar.advance(1)
     finally:
@@ -120,7 +120,7 @@ def _to_generate(llm: object) -> Callable[[str], str] | None:
     raise InvalidArgument(f"{rule}, got {shown(llm)}")
 
 
-def _asked(generate: Callable[[str], str], llm: object, prompt: str) -> str:
+def _answer_of(generate: Callable[[str], str], llm: object, prompt: str) -> str:
     """The question that a language model writes: the first line of its answer that is not blank."""
     try:
         answer = generate(prompt)

@@ -43,9 +43,9 @@ class Judged:
     texts: Mapping[str, str]  # of each document by id; empty if no question has answers
 
     @classmethod
-    def of(cls, placed: Mapping[str, Question], known: Collection[str], texts: Mapping[str, str]) -> Judged:
+    def of(cls, placed: Mapping[str, Question], ids: Collection[str], texts: Mapping[str, str]) -> Judged:
         """Find the answers of placed questions in the documents."""
-        answers = find_all_answers(placed, frozenset(known), texts)
+        answers = find_all_answers(placed, frozenset(ids), texts)
         return cls(tuple(placed.values()), answers, texts)
 
     def only(self, questions: Sequence[Question]) -> Judged:
@@ -79,16 +79,16 @@ def measure(ask: Ask, judged: Judged, config: Config, budgets: Sequence[int], wh
     scores: Scores = {}
     for budget in budgets if judged.with_answers else ():
         how: dict[str, Any] = {"budget": budget, "candidates": config.candidates, "where": where}
-        found = yield from _ask_all(ask, judged.with_answers, config, bar, **how)
-        scores |= yield Call(_scores_of_spans, (judged, found, budget))
+        answers = yield from _ask_all(ask, judged.with_answers, config, bar, **how)
+        scores |= yield Call(_scores_of_spans, (judged, answers, budget))
     if judged.graded:
-        found = yield from _ask_all(ask, judged.graded, config, bar, k=_DEPTH, candidates=_DEPTH, where=where)
-        ranked = {id_: list(dict.fromkeys(each.document_id for each in row)) for id_, row in found.items()}
+        answers = yield from _ask_all(ask, judged.graded, config, bar, k=_DEPTH, candidates=_DEPTH, where=where)
+        ranked = {id_: list(dict.fromkeys(each.document_id for each in row)) for id_, row in answers.items()}
         scores |= yield Call(document_scores, (ranked, {each.id: each.relevant for each in judged.graded}))
     if judged.without_answer:
         how = {"budget": budgets[-1], "candidates": config.candidates, "where": where}
-        found = yield from _ask_all(ask, judged.without_answer, config, bar, **how)
-        scores[ABSTENTION] = {id_: float(not passages) for id_, passages in found.items()}
+        answers = yield from _ask_all(ask, judged.without_answer, config, bar, **how)
+        scores[ABSTENTION] = {id_: float(not passages) for id_, passages in answers.items()}
     return scores
 
 
@@ -111,21 +111,21 @@ def _ask_all(
     ask: Ask, questions: Sequence[Question], config: Config, bar: Progress, **limits: Any
 ) -> Flow[dict[str, list[Passage]]]:
     """The passages for each question, by its id."""
-    found: dict[str, list[Passage]] = {}
+    answers: dict[str, list[Passage]] = {}
     strategy = config.defaults().strategy
     for start in range(0, len(questions), _AT_ONCE):
         some = questions[start : start + _AT_ONCE]
         rows = yield from ask([each.text for each in some], strategy, min_score=config.min_score, **limits)
-        found.update((each.id, row) for each, row in zip(some, rows, strict=True))
+        answers.update((each.id, row) for each, row in zip(some, rows, strict=True))
         bar.advance(len(some))
-    return found
+    return answers
 
 
-def _scores_of_spans(judged: Judged, found: Mapping[str, Sequence[Passage]], budget: int) -> Scores:
+def _scores_of_spans(judged: Judged, answers: Mapping[str, Sequence[Passage]], budget: int) -> Scores:
     """The scores of the first words of each question's passages."""
     scores: Scores = {}
     for each in judged.with_answers:
-        read = first_words(_places(found[each.id]), judged.texts, budget)
+        read = first_words(_places(answers[each.id]), judged.texts, budget)
         for name, value in span_scores(judged.answers[each.id], read, needs_all=each.needs_all)._asdict().items():
             scores.setdefault(f"{name}@{budget}", {})[each.id] = value
     return scores

@@ -19,10 +19,10 @@ def check_can_plot(path: Path | None = None) -> None:
     except ImportError as error:
         raise MissingExtra.of("a plot needs matplotlib", "eval") from error
     if path is not None:
-        known = DrawnFigure().canvas.get_supported_filetypes()
-        if path.suffix.removeprefix(".").lower() not in known:
+        formats = DrawnFigure().canvas.get_supported_filetypes()
+        if path.suffix.removeprefix(".").lower() not in formats:
             raise InvalidArgument(
-                f"a plot must be a file such as recall.svg, with one of the endings {', '.join(sorted(known))}, got "
+                f"a plot must be a file such as recall.svg, with one of the endings {', '.join(sorted(formats))}, got "
                 f"{str(path)!r}"
             )
 

@@ -90,13 +90,13 @@ class Question:
 
 def _checked_answers(answers: object, question: str) -> tuple[Answer | str, ...]:
     """Return the answers to a question."""
-    given = tuple(answers) if isinstance(answers, Iterable) and not isinstance(answers, str | Mapping) else (None,)
-    if not all(isinstance(each, str | Answer) for each in given):
+    listed = tuple(answers) if isinstance(answers, Iterable) and not isinstance(answers, str | Mapping) else (None,)
+    if not all(isinstance(each, str | Answer) for each in listed):
         raise InvalidArgument(f"answers must be a list of Answers or texts, got {shown(answers)}")
-    for each in given:
+    for each in listed:
         if isinstance(each, str) and not each.strip():
             raise InvalidArgument(f"an answer must not be blank, got {shown(each)} for {shown(question)}")
-    return given
+    return listed
 
 
 def _grades(relevant: object) -> dict[str, float]:

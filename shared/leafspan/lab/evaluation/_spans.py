@@ -75,14 +75,14 @@ def _is_held(answer: Answer, read: Iterable[Answer]) -> bool:
 
 def _runs(places: Iterable[Answer]) -> _Runs:
     """Characters as runs that do not touch, for each document."""
-    found: dict[str, list[tuple[int, int]]] = {}
+    by_document: dict[str, list[tuple[int, int]]] = {}
     for each in sorted(places, key=lambda place: (place.document_id, place.start)):
-        runs = found.setdefault(each.document_id, [])
+        runs = by_document.setdefault(each.document_id, [])
         if runs and each.start <= runs[-1][1]:
             runs[-1] = (runs[-1][0], max(runs[-1][1], each.end))
         else:
             runs.append((each.start, each.end))
-    return found
+    return by_document
 
 
 def _length(runs: _Runs) -> int:
@@ -139,26 +139,26 @@ _LETTER = rf"[^\W{WITHOUT_SPACES}]"  # a letter or digit
 
 
 def find_all_answers(
-    questions: Mapping[str, Question], known: Collection[str], texts: Mapping[str, str]
+    questions: Mapping[str, Question], ids: Collection[str], texts: Mapping[str, str]
 ) -> dict[str, list[list[Answer]]]:
     """Return what ``find_answers`` finds for each question, by the question's id."""
-    found: dict[str, list[list[Answer]]] = {}
+    spans: dict[str, list[list[Answer]]] = {}
     problems: list[str] = []
     for place, question in questions.items():
         try:
-            _check_relevant(question, known)
-            found[question.id] = find_answers(question, texts)
+            _check_relevant(question, ids)
+            spans[question.id] = find_answers(question, texts)
         except InvalidArgument as error:
             problems.append(f"{place}: {error}")
     if problems:
         more = f"; and {len(problems) - _LISTED} more such questions" if len(problems) > _LISTED else ""
         raise InvalidArgument("; ".join(problems[:_LISTED]) + more)
-    return found
+    return spans
 
 
-def _check_relevant(question: Question, known: Collection[str]) -> None:
+def _check_relevant(question: Question, ids: Collection[str]) -> None:
     for id_ in question.relevant:
-        if id_ not in known:
+        if id_ not in ids:
             raise InvalidArgument(
                 f"a relevant document must be in the index, got {shown(id_)} for {shown(question.text)}: "
                 "documents() lists their ids"

@@ -140,10 +140,10 @@ def _explained(
 
 
 def _of_one_state(
-    sources: Sources, asked: Any, strategy: Strategy, limits: Limits, piece: Piece | None, scope: Scope | None
+    sources: Sources, queries: Any, strategy: Strategy, limits: Limits, piece: Piece | None, scope: Scope | None
 ) -> Flow[Explanation]:
     """Make the explanation from one state of the index."""
-    (query,) = to_queries([asked], needed=strategy.needs_query)
+    (query,) = to_queries([queries], needed=strategy.needs_query)
     history = ReadHistory()
 
     def attempt(reader: Reader) -> Flow[Explanation]:

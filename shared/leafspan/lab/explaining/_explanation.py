@@ -192,14 +192,14 @@ def _of_all(explanation: Explanation) -> list[str]:
     return lines
 
 
-def _returned(returned: int, found: int) -> str:
+def _returned(returned: int, total: int) -> str:
     """How many passages are returned, and how many the strategy found."""
     passages = "1 passage is" if returned == 1 else f"{returned} passages are"
-    if returned == found:
+    if returned == total:
         return (
-            f"{passages} returned, all that the strategy found" if found else "nothing is returned, and nothing was found"
+            f"{passages} returned, all that the strategy found" if total else "nothing is returned, and nothing was found"
         )
-    return f"{passages} returned, the first of {found} that the strategy found"
+    return f"{passages} returned, the first of {total} that the strategy found"
 
 
 def _time(seconds: float) -> str:

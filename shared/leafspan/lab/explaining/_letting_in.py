@@ -28,7 +28,7 @@ class Limit:
     """A limit of the call: the user's value, its number, and the loosest value."""
 
     name: str
-    given: Any
+    value: Any
     now: Any
     loosest: Any
 
@@ -51,24 +51,24 @@ class Held:
 def limits_of_call(limits: Limits, strategy: Strategy, row: Row, *, far: bool) -> list[Limit]:
     """The limits that may keep a document's leaves out, each with a value that is near or as loose as possible."""
     context = limits.context(at_least(strategy, limits.min_score), None)
-    found = []
+    possible = []
     if limits.where is not None and not limits.where.matches(row.metadata, row.document_id):
-        found.append(Limit("where", limits.where, limits.where, None))
+        possible.append(Limit("where", limits.where, limits.where, None))
 
-    def number(name: str, given: Any, now: int, near: int, most: int) -> None:
+    def number(name: str, value: Any, now: int, near: int, most: int) -> None:
         if now < most:
-            found.append(Limit(name, given, now, most if far else min(most, max(near, _TIMES * now))))
+            possible.append(Limit(name, value, now, most if far else min(most, max(near, _TIMES * now))))
 
     number("candidates", limits.candidates, context.candidates, _NEAR_CANDIDATES, MOST_CANDIDATES)
     if limits.min_score is not None:
-        found.append(Limit("min_score", limits.min_score, limits.min_score, LOWEST_SCORE))
+        possible.append(Limit("min_score", limits.min_score, limits.min_score, LOWEST_SCORE))
     if limits.per_document is not None:
         number("per_document", limits.per_document, limits.per_document, _NEAR_PASSAGES, MOST_CANDIDATES)
     if context.k is not None:
         number("k", limits.k, context.k, _NEAR_PASSAGES, MOST_CANDIDATES)
     if limits.budget is not None:
         number("budget", limits.budget.limit, limits.budget.limit, _NEAR_WORDS, _MOST_WORDS)
-    return found
+    return possible
 
 
 class LettingIn:

@@ -44,7 +44,7 @@ def obstacle_of(limit: Limit, needed: object, row: Row, held: Held | None) -> Ob
             sentence = f"only the {now} best passages are returned, and it comes at place {needed}: {change}"
         case _:
             sentence = f"the budget of {now} is used up before it: {change}"
-    return Obstacle("filter" if name == "where" else name, name, limit.given, needed, sentence)
+    return Obstacle("filter" if name == "where" else name, name, limit.value, needed, sentence)
 
 
 def mismatch(where: Where, row: Row) -> str:
@@ -76,7 +76,7 @@ def without_leaves(row: Row) -> Obstacle:
 
 def no_option(strategy: Strategy, row: Row, standings: Sequence[Standing], *, searches: bool, results: int) -> Obstacle:
     """The obstacle of a piece that no option lets in, with its rank in the searches and the largest number of results."""
-    there = [each for each in standings if each.rank is not None]
+    ranked = [each for each in standings if each.rank is not None]
     filters = [
         f"its filter {shown(each.where)} leaves out the document: {mismatch(each.where, row)}"
         for _, each in inside(strategy)
@@ -86,10 +86,10 @@ def no_option(strategy: Strategy, row: Row, standings: Sequence[Standing], *, se
         why = filters[0]
     elif not searches:
         why = "it searches other sources, and no leaf of the index"
-    elif not there:
+    elif not ranked:
         why = "none of its searches finds it"
     else:
-        where = ", ".join(f"at rank {each.rank} of {each.source}" for each in there)
+        where = ", ".join(f"at rank {each.rank} of {each.source}" for each in ranked)
         beyond = f"it is not among the {results:,} best results, and no retrieval returns more"
         why = f"it is found ({where}), but {beyond if results >= MOST_CANDIDATES else 'left out of the results'}"
     return Obstacle(
@@ -99,12 +99,12 @@ def no_option(strategy: Strategy, row: Row, standings: Sequence[Standing], *, se
 
 def in_sentences(standing: Standing) -> str:
     """The piece's rank in a search, in a sentence."""
-    asked = "" if standing.query is None else f" for {shown(standing.query)}"
+    for_query = "" if standing.query is None else f" for {shown(standing.query)}"
     if standing.rank is None or standing.score is None:
         if standing.source == "bm25":
-            return f"bm25{asked}: not among the {standing.results} leaves that have a word of the question"
-        return f"{standing.source}{asked}: not among {standing.results} results"
-    return f"{standing.source}{asked}: rank {standing.rank} of {standing.results}, score {standing.score:.3f}"
+            return f"bm25{for_query}: not among the {standing.results} leaves that have a word of the question"
+        return f"{standing.source}{for_query}: not among {standing.results} results"
+    return f"{standing.source}{for_query}: rank {standing.rank} of {standing.results}, score {standing.score:.3f}"
 
 
 def explained(

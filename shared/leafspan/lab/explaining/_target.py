@@ -72,10 +72,10 @@ class Target:
         same = (leaf.document_id, leaf.version) == (self.row.document_id, self.row.version)
         return same and self.first <= leaf.ordinal <= self.last
 
-    def is_in(self, found: Candidate) -> bool:
+    def is_in(self, candidate: Candidate) -> bool:
         """Whether a result holds one of the target's leaves."""
-        span = found.span
-        if found.outside is not None or found.summary is not None:
+        span = candidate.span
+        if candidate.outside is not None or candidate.summary is not None:
             return False
         same = (span.document_id, span.version) == (self.row.document_id, self.row.version)
         return same and span.first <= self.last and self.first <= span.last
@@ -128,7 +128,7 @@ def _places_of(text: str, leaves: Iterable[StoredLeaf], row: Row) -> list[tuple[
     """The places of words in a document, ignoring white space, as (start, end)."""
     whole = "".join(each.text for each in sorted(leaves, key=lambda each: each.leaf.ordinal))
     words = text.split()
-    places = [found.span() for found in re.finditer(r"\s+".join(map(re.escape, words)), whole)] if words else []
+    places = [match.span() for match in re.finditer(r"\s+".join(map(re.escape, words)), whole)] if words else []
     if not places:
         raise InvalidArgument(f"text must be words of document {shown(row.document_id)}, got {shown(text)}")
     return places
@@ -153,19 +153,19 @@ def standings_in_searches(record: Sequence[Answered], target: Target) -> list[St
     for answered in record:
         for standing in _standings(answered, target):
             key = (standing.source, standing.query)
-            known = deepest.get(key)
-            if known is None or (standing.results, standing.rank is not None) > (known.results, known.rank is not None):
+            best = deepest.get(key)
+            if best is None or (standing.results, standing.rank is not None) > (best.results, best.rank is not None):
                 deepest[key] = standing
     return sorted(deepest.values(), key=lambda standing: (standing.source, standing.query or ""))
 
 
-def standing_in_results(place: Place, strategy: Strategy, found: Sequence[Candidate], target: Target) -> Standing:
+def standing_in_results(place: Place, strategy: Strategy, results: Sequence[Candidate], target: Target) -> Standing:
     """The piece's rank in the results of an inner strategy."""
     source = f"{in_words(place)}: {type(strategy).__name__}"
-    for rank, each in enumerate(found, start=1):
+    for rank, each in enumerate(results, start=1):
         if target.is_in(each):
-            return Standing(source, rank, each.score, len(found))
-    return Standing(source, None, None, len(found))
+            return Standing(source, rank, each.score, len(results))
+    return Standing(source, None, None, len(results))
 
 
 def _standings(answered: Answered, target: Target) -> Iterator[Standing]:
@@ -175,8 +175,8 @@ def _standings(answered: Answered, target: Target) -> Iterator[Standing]:
             for query, hits in _numbered(answer):
                 yield _among_hits("vector", hits, target, query)
         case LoadedVectorSearch():
-            for query, found in _numbered(answer):
-                yield _among_hits("vector", [_as_hit(each) for each in found], target, query)
+            for query, hits in _numbered(answer):
+                yield _among_hits("vector", [_as_hit(each) for each in hits], target, query)
         case LexicalSearch(summaries=False, texts=texts):
             for text, matches in zip(texts, answer, strict=True):
                 yield _among_hits("bm25", matches.hits, target, text if len(texts) > 1 else None)
@@ -195,9 +195,9 @@ def _numbered(rows: Sequence[Sequence[T]]) -> Iterator[tuple[str | None, Sequenc
         yield (f"query {number}" if len(rows) > 1 else None), row
 
 
-def _as_hit(found: Candidate) -> Hit:
-    version = "" if found.outside is not None or found.summary is not None else found.span.version
-    return Hit(LeafId(found.span.document_id, version, found.span.first), found.score)
+def _as_hit(candidate: Candidate) -> Hit:
+    version = "" if candidate.outside is not None or candidate.summary is not None else candidate.span.version
+    return Hit(LeafId(candidate.span.document_id, version, candidate.span.first), candidate.score)
 
 
 def _among_hits(source: str, hits: Sequence[Hit], target: Target, query: str | None) -> Standing:
@@ -211,8 +211,8 @@ def inside(strategy: Strategy, place: Place = ()) -> Iterator[tuple[Place, Strat
     """The inner strategies with their places, innermost first, and the strategy itself last."""
     if is_dataclass(strategy):
         for each in fields(strategy):
-            for step, found in _strategies_in(getattr(strategy, each.name)):
-                yield from inside(found, (*place, each.name, *step))
+            for step, strategy_of_step in _strategies_in(getattr(strategy, each.name)):
+                yield from inside(strategy_of_step, (*place, each.name, *step))
     yield place, strategy
 
 

@@ -21,20 +21,20 @@ _MOST_VALUE = 120
 def document_picture(document: Document, body: Node = None) -> Element:
     """Draw a document. Its leaves and headings are drawn if it comes from an index."""
     outline = document.outline
-    known = outline if outline is not None and fits(outline, document.text) else None
-    size = size_of(known) if known is not None else f"{len(document.text):,} characters"
-    ends = known.ends if known is not None else [chunk.end for chunk in document.chunks]
+    fitting = outline if outline is not None and fits(outline, document.text) else None
+    size = size_of(fitting) if fitting is not None else f"{len(document.text):,} characters"
+    ends = fitting.ends if fitting is not None else [chunk.end for chunk in document.chunks]
     return section(".ls-result")[
         div(".ls-document")[
             caption(document.id, document.title, size),
-            known is not None and strip(known, []),
+            fitting is not None and strip(fitting, []),
         ],
         _metadata(document.metadata),
         body,
         body is None
         and bool(document.text)
         and details(".ls-whole", open=len(document.text) <= _OPEN)[
-            summary["text", bool(ends) and f", in {len(ends)} {'leaves' if known is not None else 'chunks'}"],
+            summary["text", bool(ends) and f", in {len(ends)} {'leaves' if fitting is not None else 'chunks'}"],
             div(".ls-text", dir="auto")[_pieces(document, ends)],
         ],
     ]

@@ -122,9 +122,9 @@ def why(trace: Trace) -> Node:
 
 def _merge(merge: Merge) -> Element:
     drawn = min(merge.children, _MOST_CHILDREN)
-    there = min(drawn, -(-drawn * merge.present // max(merge.children, 1)))
+    present = min(drawn, -(-drawn * merge.present // max(merge.children, 1)))
     return div(".ls-merge")[
-        span(".ls-boxes", aria_hidden="true")["■" * there + "□" * (drawn - there)],
+        span(".ls-boxes", aria_hidden="true")["■" * present + "□" * (drawn - present)],
         f" {merge.present} of {merge.children} children were found, so they became their parent: "
         f"{leaves_named(merge.first, merge.last)}, level {merge.level}",
     ]

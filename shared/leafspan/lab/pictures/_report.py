@@ -83,9 +83,9 @@ def show_passage(passage: Passage) -> str:
     return embedded(passage_picture(passage))
 
 
-def show_passages(found: Passages) -> str:
+def show_passages(passages: Passages) -> str:
     """Draw the documents as strips with the passages on them, then the passages."""
-    return embedded(results_picture(found, found.question, found.words, why_no_answer=found.why_no_answer))
+    return embedded(results_picture(passages, passages.question, passages.words, why_no_answer=passages.why_no_answer))
 
 
 def show_summaries(summaries: Summaries) -> str:

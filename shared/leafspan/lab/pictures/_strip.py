@@ -185,11 +185,11 @@ def pieces_of(passage: Passage) -> list[Marked]:
     outline = passage.outline
     if outline is None or not fits(outline, passage.text) or len(outline.ends) == 1:
         return []
-    found = found_leaves(passage.trace)
+    leaves = found_leaves(passage.trace)
     (first, _), *_ = outline.runs
     starts = (0, *outline.ends)
     return [
-        Marked(start, end, found.get(ordinal, f"leaf {ordinal}"), ordinal in found)
+        Marked(start, end, leaves.get(ordinal, f"leaf {ordinal}"), ordinal in leaves)
         for ordinal, (start, end) in enumerate(zip(starts, outline.ends, strict=False), start=first)
     ]
 
@@ -222,5 +222,5 @@ def block_of(passage: Passage, number: int | None, *, nodes: bool = False) -> Bl
 
 
 def _outside(above: Sequence[tuple[int, int, str]], merged: Sequence[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
-    known = {(first, last) for first, last, _ in merged}
-    return [node for node in above if node[:2] not in known]
+    merged_runs = {(first, last) for first, last, _ in merged}
+    return [node for node in above if node[:2] not in merged_runs]

@@ -73,8 +73,8 @@ class _Drawing:
             span(".ls-first", dir="auto")[_one_line(node.text, _FIRST)],
         ]
         children = node.summary.children if self._left > 0 else ()
-        known = [self._nodes[id_] for id_ in children if id_ in self._nodes and id_ not in above]
-        unknown = len(node.summary.children) - len(known)
+        drawn = [self._nodes[id_] for id_ in children if id_ in self._nodes and id_ not in above]
+        unknown = len(node.summary.children) - len(drawn)
         return li[
             details(open=len(above) == 1)[
                 summary[head],
@@ -82,7 +82,7 @@ class _Drawing:
                 _covered(node),
                 p(".ls-place")[f"made from {_children(node.summary.children)}; covers {_place(node)}"],
                 ul(".ls-nodes")[
-                    [self._node(each, above) for each in known],
+                    [self._node(each, above) for each in drawn],
                     unknown > 0 and li(".ls-leaf")[_not_drawn(unknown, node)],
                 ],
             ]

@@ -22,9 +22,9 @@ from leafspan.checks import check_number, shown
 from leafspan.configuration import Config
 from leafspan.errors import DocumentNotFound, InvalidArgument, LeafspanError
 from leafspan.lab.serving._ask_page import ask_page, find_reasons, why_page
-from leafspan.lab.serving._asked import Answer, Asked, find_answers
 from leafspan.lab.serving._document_page import document_page
 from leafspan.lab.serving._pages import STYLE, documents_page, error_box, framed, index_page, trees_page
+from leafspan.lab.serving._query import Answer, PageQuery, find_answers
 from leafspan.text import visible
 from leafspan.view import View
 
@@ -66,20 +66,20 @@ class _Pages:
         self._default = next(iter(strategies))
 
     def showing(
-        self, title: str, read: Callable[[Request, Asked], Awaitable[Drawing]]
+        self, title: str, read: Callable[[Request, PageQuery], Awaitable[Drawing]]
     ) -> Callable[[Request], Awaitable[Response]]:
         """A handler that reads values, draws them, and puts the frame around the drawing."""
 
         async def handle(request: Request) -> Response:
-            asked = Asked.of(request.query_params.multi_items(), self._default)
+            query = PageQuery.of(request.query_params.multi_items(), self._default)
             page_name = request.url.path.rpartition("/")[2]
             current = "documents" if page_name == "document" else page_name
 
             def drawn(content: Node) -> str:
-                return str(framed(title, repr(self._view), asked, current, content))
+                return str(framed(title, repr(self._view), query, current, content))
 
             try:
-                draw = await read(request, asked)
+                draw = await read(request, query)
                 page, status = await asyncio.to_thread(lambda: drawn(draw())), 200
             except LeafspanError as error:
                 said = "; ".join([str(error), *getattr(error, "__notes__", [])])
@@ -91,57 +91,57 @@ class _Pages:
 
         return handle
 
-    async def ask(self, _: Request, asked: Asked) -> Drawing:
+    async def ask(self, _: Request, query: PageQuery) -> Drawing:
         """The form, and the passages that were found. Errors in the form appear below it."""
         try:
-            answers, problem = await self._answers(asked), None
+            answers, problem = await self._answers(query), None
         except InvalidArgument as error:
             answers, problem = [], str(error)
-        return lambda: ask_page(asked, self._strategies, answers, problem)
+        return lambda: ask_page(query, self._strategies, answers, problem)
 
-    async def document(self, request: Request, asked: Asked) -> Drawing:
+    async def document(self, request: Request, query: PageQuery) -> Drawing:
         """A document, with its found passages if the address has a question."""
         at = _whole("at", request.query_params.get("at", "0"), 0)
         document = await self._in_time(self._view.aget(request.query_params.get("id", "")))
-        answers = await self._answers(asked)
-        return lambda: document_page(document, asked, answers, at)
+        answers = await self._answers(query)
+        return lambda: document_page(document, query, answers, at)
 
-    async def why(self, request: Request, asked: Asked) -> Drawing:
+    async def why(self, request: Request, query: PageQuery) -> Drawing:
         """Why strategies found a document, or what kept it out."""
-        if asked.question is None:
+        if query.question is None:
             raise InvalidArgument("a question is needed to say why a document was found, got no question")
         id_ = request.query_params.get("id", "")
-        asked.check(self._strategies)
-        reasons = await find_reasons(self._view, asked, self._strategies, id_, self._timeout)
-        return lambda: why_page(reasons, asked, id_)
+        query.check(self._strategies)
+        reasons = await find_reasons(self._view, query, self._strategies, id_, self._timeout)
+        return lambda: why_page(reasons, query, id_)
 
-    async def documents(self, request: Request, asked: Asked) -> Drawing:
+    async def documents(self, request: Request, query: PageQuery) -> Drawing:
         """The list of documents."""
         find = request.query_params.get("find", "").strip()
         page = _whole("page", request.query_params.get("page", "1"), 1)
         listed = await self._in_time(self._view.adocuments())
-        return lambda: documents_page(listed, asked, find, page)
+        return lambda: documents_page(listed, query, find, page)
 
-    async def trees(self, request: Request, asked: Asked) -> Drawing:
+    async def trees(self, request: Request, query: PageQuery) -> Drawing:
         """The tree of a document, or all trees."""
         id_ = request.query_params.get("id", "")
         nodes = await self._in_time(self._view.asummaries(id_ or None, leaves=bool(id_)))
-        return lambda: trees_page(nodes, asked, id_)
+        return lambda: trees_page(nodes, query, id_)
 
-    async def index(self, _: Request, __: Asked) -> Drawing:
+    async def index(self, _: Request, __: PageQuery) -> Drawing:
         """The index in numbers."""
         stats = await self._in_time(self._view.astats())
         return lambda: index_page(repr(self._view), stats, self._strategies)
 
-    async def nothing(self, _: Request, __: Asked) -> Drawing:
+    async def nothing(self, _: Request, __: PageQuery) -> Drawing:
         """The answer for a page that does not exist."""
         raise _NoPage("there is no such page")
 
-    async def _answers(self, asked: Asked) -> list[Answer]:
-        if asked.question is None:
+    async def _answers(self, query: PageQuery) -> list[Answer]:
+        if query.question is None:
             return []
-        asked.check(self._strategies)
-        return await find_answers(self._view, asked, self._strategies, self._timeout)
+        query.check(self._strategies)
+        return await find_answers(self._view, query, self._strategies, self._timeout)
 
     async def _in_time(self, reading: Awaitable[T]) -> T:
         try:

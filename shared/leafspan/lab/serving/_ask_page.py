@@ -12,7 +12,8 @@ from leafspan.configuration import Config
 from leafspan.errors import DocumentNotFound, LeafspanError
 from leafspan.lab.explaining import aexplain
 from leafspan.lab.pictures import name, results_picture
-from leafspan.lab.serving._asked import (
+from leafspan.lab.serving._pages import error_box, field_value
+from leafspan.lab.serving._query import (
     MOST_CHARACTERS,
     MOST_PASSAGES,
     MOST_STRATEGIES,
@@ -20,11 +21,10 @@ from leafspan.lab.serving._asked import (
     USUAL_PASSAGES,
     Agreement,
     Answer,
-    Asked,
+    PageQuery,
     agreements,
     labels_of,
 )
-from leafspan.lab.serving._pages import error_box, field_value
 from leafspan.text import escaped_in_json, visible
 from leafspan.values import Passage
 from leafspan.view import View
@@ -33,14 +33,18 @@ _MOST_TEXT = 20_000  # characters of one strategy's reasons
 _ALL = 0.999  # a larger share is shown as the whole passage
 
 
-def ask_page(asked: Asked, known: Mapping[str, Config], answers: Sequence[Answer], error: str | None) -> Node:
+def ask_page(query: PageQuery, configs: Mapping[str, Config], answers: Sequence[Answer], error: str | None) -> Node:
     """Draw the form, and the found passages below it."""
-    return [question_form(asked, known), error is not None and error_box(error), bool(answers) and _results(asked, answers)]
+    return [
+        question_form(query, configs),
+        error is not None and error_box(error),
+        bool(answers) and _results(query, answers),
+    ]
 
 
-def question_form(asked: Asked, known: Mapping[str, Config]) -> Element:
+def question_form(query: PageQuery, configs: Mapping[str, Config]) -> Element:
     """Draw the form with the user's input."""
-    chosen = [*asked.strategies, *[""] * MOST_STRATEGIES][:MOST_STRATEGIES]
+    chosen = [*query.strategies, *[""] * MOST_STRATEGIES][:MOST_STRATEGIES]
     number = {"type": "number", "min": "1", "inputmode": "numeric"}
     return form(".serve-form", action="./", method="get")[
         label(".serve-question")[
@@ -48,34 +52,34 @@ def question_form(asked: Asked, known: Mapping[str, Config]) -> Element:
             input(
                 name="q",
                 type="search",
-                value=field_value(asked.question or ""),
+                value=field_value(query.question or ""),
                 maxlength=str(MOST_CHARACTERS),
                 placeholder="What do you want to know?",
                 autocomplete="off",
-                autofocus=asked.question is None,
+                autofocus=query.question is None,
                 dir="auto",
             ),
         ],
         div(".serve-options")[
             [
-                label[span["Strategy" if place == 0 else "beside"], _strategies(value, known, optional=place > 0)]
+                label[span["Strategy" if place == 0 else "beside"], _strategies(value, configs, optional=place > 0)]
                 for place, value in enumerate(chosen)
             ],
             label(".serve-number")[
                 span["Passages"],
                 input(
-                    number, name="k", value=field_value(asked.k), max=str(MOST_PASSAGES), placeholder=str(USUAL_PASSAGES)
+                    number, name="k", value=field_value(query.k), max=str(MOST_PASSAGES), placeholder=str(USUAL_PASSAGES)
                 ),
             ],
             label(".serve-number")[
                 span["Words"],
-                input(number, name="budget", value=field_value(asked.budget), max=str(MOST_WORDS), placeholder="any"),
+                input(number, name="budget", value=field_value(query.budget), max=str(MOST_WORDS), placeholder="any"),
             ],
             label(".serve-filter")[
                 span["Filter"],
                 input(
                     name="where",
-                    value=escaped_in_json(asked.where),  # in JSON strings, the escaped text means the same
+                    value=escaped_in_json(query.where),  # in JSON strings, the escaped text means the same
                     maxlength=str(MOST_CHARACTERS),
                     placeholder='F("year") >= 2020',
                     autocomplete="off",
@@ -87,19 +91,19 @@ def question_form(asked: Asked, known: Mapping[str, Config]) -> Element:
     ]
 
 
-def _strategies(chosen: str, known: Mapping[str, Config], *, optional: bool) -> Element:
+def _strategies(chosen: str, configs: Mapping[str, Config], *, optional: bool) -> Element:
     return select(name="s")[
         optional and option(value="")["none"],
-        [option(value=each, selected=each == chosen)[visible(each)] for each in known],
+        [option(value=each, selected=each == chosen)[visible(each)] for each in configs],
     ]
 
 
-def _results(asked: Asked, answers: Sequence[Answer]) -> Node:
+def _results(query: PageQuery, answers: Sequence[Answer]) -> Node:
     several = len(answers) > 1
     return section[
-        h1[name(asked.question)] if asked.question else None,
+        h1[name(query.question)] if query.question else None,
         several and _together(answers),
-        div(".ls-columns" if several else ".serve-one")[[_column(asked, answers, each) for each in answers]],
+        div(".ls-columns" if several else ".serve-one")[[_column(query, answers, each) for each in answers]],
     ]
 
 
@@ -116,7 +120,7 @@ def _together(answers: Sequence[Answer]) -> Node:
     ]
 
 
-def _column(asked: Asked, answers: Sequence[Answer], answer: Answer) -> Node:
+def _column(query: PageQuery, answers: Sequence[Answer], answer: Answer) -> Node:
     if answer.error is not None:
         return section(".ls-result")[span(".ls-strategy")[name(answer.strategy)], error_box(answer.error)]
     labels = labels_of(answers)[answer.strategy]
@@ -124,7 +128,7 @@ def _column(asked: Asked, answers: Sequence[Answer], answer: Answer) -> Node:
 
     def below(passage: Passage) -> Node:
         assert isinstance(passage, Passage)
-        return [_agreement(agreements(passage, others)), _links(asked, passage, labels)]
+        return [_agreement(agreements(passage, others)), _links(query, passage, labels)]
 
     return results_picture(
         answer.passages, None, answer.words, heading=answer.strategy, below=below, why_no_answer=answer.why_no_answer
@@ -135,9 +139,9 @@ def _others(answers: Sequence[Answer], answer: Answer) -> dict[str, Sequence[Pas
     return {each.strategy: each.passages for each in answers if each is not answer}
 
 
-def _agreement(found: Sequence[Agreement]) -> Node:
+def _agreement(agreements: Sequence[Agreement]) -> Node:
     """The other strategies that found a passage, with its numbers in their lists."""
-    if not found:
+    if not agreements:
         return None
     return p(".serve-shared")[
         "also found by ",
@@ -147,19 +151,19 @@ def _agreement(found: Sequence[Agreement]) -> Node:
                 name(each.strategy),
                 f" ({', '.join(map(str, each.numbers))}{'' if each.share >= _ALL else f': {each.share:.0%} of it'})",
             ]
-            for place, each in enumerate(found)
+            for place, each in enumerate(agreements)
         ],
     ]
 
 
-def _links(asked: Asked, passage: Passage, labels: Mapping[str, str]) -> Node:
+def _links(query: PageQuery, passage: Passage, labels: Mapping[str, str]) -> Node:
     if not passage.document_id:
         return None
     start = passage.start or 0
     anchor = "" if passage.summary is not None else f"#{labels[passage.id]}"
     return p(".serve-links")[
-        a(href=asked.link("document", id=passage.document_id, at=start) + anchor)["in its document"],
-        passage.summary is not None and a(href=asked.link("trees", id=passage.document_id))["its tree"],
+        a(href=query.link("document", id=passage.document_id, at=start) + anchor)["in its document"],
+        passage.summary is not None and a(href=query.link("trees", id=passage.document_id))["its tree"],
     ]
 
 
@@ -172,24 +176,24 @@ class Reason(NamedTuple):
 
 
 async def find_reasons(
-    view: View, asked: Asked, known: Mapping[str, Config], document_id: str, timeout: float
+    view: View, query: PageQuery, configs: Mapping[str, Config], document_id: str, timeout: float
 ) -> list[Reason]:
     """Find each strategy's reasons for a document. Each strategy retrieves up to some hundred times for it."""
     return await asyncio.gather(
-        *(_reason(view, asked, name, known[name], document_id, timeout) for name in asked.strategies)
+        *(_reason(view, query, name, configs[name], document_id, timeout) for name in query.strategies)
     )
 
 
-async def _reason(view: View, asked: Asked, name: str, config: Config, document_id: str, timeout: float) -> Reason:
+async def _reason(view: View, query: PageQuery, name: str, config: Config, document_id: str, timeout: float) -> Reason:
     try:
         explanation = await aexplain(
             view,
-            asked.question,
+            query.question,
             config.defaults().strategy,
             document_id=document_id,
-            where=asked.filter(),
+            where=query.filter(),
             timeout=timeout,
-            **asked.limits(config),
+            **query.limits(config),
         )
         return Reason(name, await asyncio.to_thread(str, explanation))
     except DocumentNotFound:
@@ -198,12 +202,12 @@ async def _reason(view: View, asked: Asked, name: str, config: Config, document_
         return Reason(name, str(error), failed=True)
 
 
-def why_page(reasons: Sequence[Reason], asked: Asked, document_id: str) -> Node:
+def why_page(reasons: Sequence[Reason], query: PageQuery, document_id: str) -> Node:
     """Draw each strategy's reasons, side by side."""
     return [
         h1["Why, and why not: ", name(document_id)],
         p(".serve-links")[
-            a(href=asked.link("document", id=document_id))["the document"], a(href=asked.link(""))["back to the question"]
+            a(href=query.link("document", id=document_id))["the document"], a(href=query.link(""))["back to the question"]
         ],
         div(".ls-columns")[
             [

@@ -9,8 +9,8 @@ from itertools import pairwise
 from htpy import Element, Node, a, aside, details, div, h2, li, mark, nav, p, section, span, summary, ul
 
 from leafspan.lab.pictures import code_in, document_picture, name, results_picture, shown
-from leafspan.lab.serving._asked import Answer, Asked, labels_of
 from leafspan.lab.serving._pages import error_box, parts_of
+from leafspan.lab.serving._query import Answer, PageQuery, labels_of
 from leafspan.text import visible
 from leafspan.values import Document, Passage
 
@@ -29,53 +29,53 @@ class Highlight:
     passage: Passage
 
 
-def document_page(document: Document, asked: Asked, answers: Sequence[Answer], at: int) -> Node:
+def document_page(document: Document, query: PageQuery, answers: Sequence[Answer], at: int) -> Node:
     """Draw a document, as far as it fits on one page."""
     ends = document.outline.ends if document.outline is not None else ()
     parts = parts_of(len(document.text), ends)
-    found = highlights(document, answers)
+    marks = highlights(document, answers)
     number = next((number for number, (_, end) in enumerate(parts) if at < end), len(parts) - 1)
     return [
         document_picture(
             document,
             [
                 p(".serve-links")[
-                    asked.question is not None and a(href=asked.link(""))["back to the question"],
-                    asked.question is not None and a(href=asked.link("why", id=document.id))["why, and why not"],
-                    a(href=asked.link("trees", id=document.id))["its tree"],
+                    query.question is not None and a(href=query.link(""))["back to the question"],
+                    query.question is not None and a(href=query.link("why", id=document.id))["why, and why not"],
+                    a(href=query.link("trees", id=document.id))["its tree"],
                 ],
-                _found(answers, document.id),
-                _headings(document, asked),
+                _found_passages(answers, document.id),
+                _headings(document, query),
             ],
         ),
-        _pager(document, asked, parts, number),
+        _pager(document, query, parts, number),
         div(".serve-reading")[
-            div(".serve-text")[div(".ls-text", dir="auto")[marked_part(document, found, *parts[number])]],
-            bool(found) and aside(".serve-notes")[[_note(each, document, asked) for each in found]],
+            div(".serve-text")[div(".ls-text", dir="auto")[marked_part(document, marks, *parts[number])]],
+            bool(marks) and aside(".serve-notes")[[_note(each, document, query) for each in marks]],
         ],
-        len(parts) > 1 and _pager(document, asked, parts, number),
+        len(parts) > 1 and _pager(document, query, parts, number),
     ]
 
 
 def highlights(document: Document, answers: Sequence[Answer]) -> list[Highlight]:
     """The passages in the text, in its order, without summaries and without passages of a replaced version."""
     labels = labels_of(answers)
-    found = [
+    all_highlights = [
         Highlight(passage.start, passage.end, labels[answer.strategy][passage.id], answer.strategy, passage)
         for answer in answers
         for passage in answer.of_document(document.id).passages
         if passage.start is not None and passage.end is not None and _stands_in(passage, document.text)
     ]
-    return sorted(found, key=lambda each: (each.start, each.label))
+    return sorted(all_highlights, key=lambda each: (each.start, each.label))
 
 
 def _stands_in(passage: Passage, text: str) -> bool:
     return passage.summary is None and bool(passage.text) and text[passage.start : passage.end] == passage.text
 
 
-def marked_part(document: Document, found: Sequence[Highlight], start: int, end: int) -> list[Node]:
+def marked_part(document: Document, marks: Sequence[Highlight], start: int, end: int) -> list[Node]:
     """A part of the text with its passages marked. Text that several strategies found is marked more strongly."""
-    inside = [each for each in found if each.start < end and start < each.end]
+    inside = [each for each in marks if each.start < end and start < each.end]
     anchors = _anchors(document)
     cuts = {max(each.start, start) for each in inside} | {min(each.end, end) for each in inside}
     cuts |= {place for place in anchors if start <= place < end} | {start, end}
@@ -101,12 +101,12 @@ def _piece(text: Node, covering: Sequence[Highlight]) -> Node:
     return mark(".serve-span.serve-both" if several else ".serve-span", title=visible(said))[text]
 
 
-def _note(each: Highlight, document: Document, asked: Asked) -> Node:
+def _note(each: Highlight, document: Document, query: PageQuery) -> Node:
     """The strategy that found a passage, and why, beside the text."""
     steps = each.passage.trace.explain()
     return details(open=False)[
         summary[
-            a(".ls-badge", href=f"{asked.link('document', id=document.id, at=each.start)}#{each.label}")[each.label],
+            a(".ls-badge", href=f"{query.link('document', id=document.id, at=each.start)}#{each.label}")[each.label],
             " ",
             name(each.strategy),
             span(".ls-score")[f"{each.passage.score:.3f}"],
@@ -124,7 +124,7 @@ def _anchors(document: Document) -> dict[int, int]:
     return {starts[each.first]: each.first for each in document.outline.sections if each.first < len(starts) - 1}
 
 
-def _found(answers: Sequence[Answer], document_id: str) -> Node:
+def _found_passages(answers: Sequence[Answer], document_id: str) -> Node:
     """The passages that each strategy found in this document, and why, side by side."""
     if not answers:
         return None
@@ -143,7 +143,7 @@ def _found(answers: Sequence[Answer], document_id: str) -> Node:
     ]
 
 
-def _headings(document: Document, asked: Asked) -> Node:
+def _headings(document: Document, query: PageQuery) -> Node:
     """The outline, with a link from each heading to its place."""
     outline = document.outline
     if outline is None or not outline.sections:
@@ -156,7 +156,7 @@ def _headings(document: Document, asked: Asked) -> Node:
         ul(".serve-outline")[
             [
                 li(style=f"margin-inline-start:{max(each.depth - 1, 0) * 1.2:.1f}em")[
-                    a(href=f"{asked.link('document', id=document.id, at=starts[each.first])}#leaf-{each.first}")[
+                    a(href=f"{query.link('document', id=document.id, at=starts[each.first])}#leaf-{each.first}")[
                         name(each.text)
                     ]
                 ]
@@ -167,14 +167,14 @@ def _headings(document: Document, asked: Asked) -> Node:
     ]
 
 
-def _pager(document: Document, asked: Asked, parts: Sequence[tuple[int, int]], number: int) -> Element:
+def _pager(document: Document, query: PageQuery, parts: Sequence[tuple[int, int]], number: int) -> Element:
     if len(parts) == 1:
         return h2["Text"]
 
     def to(place: int, said: str) -> Node:
         if not 0 <= place < len(parts):
             return span[said]
-        return a(href=asked.link("document", id=document.id, at=parts[place][0]))[said]
+        return a(href=query.link("document", id=document.id, at=parts[place][0]))[said]
 
     start, end = parts[number]
     return nav(".serve-pager", aria_label="parts")[

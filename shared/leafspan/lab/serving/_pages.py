@@ -44,7 +44,7 @@ from leafspan.configuration import Config
 from leafspan.errors import InvalidArgument
 from leafspan.indexing import DocumentInfo, Stats
 from leafspan.lab.pictures import STYLESHEET, facts_of, name, tree_picture
-from leafspan.lab.serving._asked import MOST_CHARACTERS, Asked
+from leafspan.lab.serving._query import MOST_CHARACTERS, PageQuery
 from leafspan.text import visible
 from leafspan.values import Passage
 
@@ -54,7 +54,7 @@ STYLE = STYLESHEET + (files("leafspan.lab.serving") / "serving.css").read_text(e
 _PAGES = {"": "Ask", "documents": "Documents", "trees": "Trees", "index": "Index"}
 
 
-def framed(title: str, index: str, asked: Asked, current: str, *content: Node) -> Element:
+def framed(title: str, index: str, query: PageQuery, current: str, *content: Node) -> Element:
     """Draw a whole page."""
     return html(lang="en")[
         head[
@@ -69,7 +69,7 @@ def framed(title: str, index: str, asked: Asked, current: str, *content: Node) -
                 div(".serve-bar")[
                     nav(aria_label="pages")[
                         [
-                            a(href=asked.link(page), aria_current="page" if page == current else None)[label]
+                            a(href=query.link(page), aria_current="page" if page == current else None)[label]
                             for page, label in _PAGES.items()
                         ]
                     ],
@@ -113,7 +113,7 @@ def parts_of(length: int, ends: Sequence[int], most: int = MOST_TEXT) -> list[tu
     return [*parts, (start, length)] if start < length or not parts else parts
 
 
-def index_page(title: str, stats: Stats, known: Mapping[str, Config]) -> Node:
+def index_page(title: str, stats: Stats, configs: Mapping[str, Config]) -> Node:
     """Draw the page of the index."""
     numbers = {key: f"{getattr(stats, key):,}" for key in ("documents", "leaves", "words", "characters")}
     return [
@@ -125,7 +125,7 @@ def index_page(title: str, stats: Stats, known: Mapping[str, Config]) -> Node:
         p(".ls-count")["What each name means, as a configuration file writes it."],
         [
             details(".serve-folded")[summary[name(each)], pre(".serve-config")[_written(config)]]
-            for each, config in known.items()
+            for each, config in configs.items()
         ],
     ]
 
@@ -137,7 +137,7 @@ def _written(config: Config) -> str:
         return visible(repr(config.strategy), lines=True)
 
 
-def trees_page(nodes: Sequence[Passage], asked: Asked, document_id: str) -> Node:
+def trees_page(nodes: Sequence[Passage], query: PageQuery, document_id: str) -> Node:
     """Draw trees, which open layer by layer."""
     return [
         h1["Tree of ", name(document_id)] if document_id else h1["Trees"],
@@ -156,7 +156,7 @@ def trees_page(nodes: Sequence[Passage], asked: Asked, document_id: str) -> Node
         ],
         document_id
         and p(".serve-links")[
-            a(href=asked.link("document", id=document_id))["the document"], a(href=asked.link("trees"))["all trees"]
+            a(href=query.link("document", id=document_id))["the document"], a(href=query.link("trees"))["all trees"]
         ],
         tree_picture(nodes),
     ]
@@ -166,13 +166,13 @@ MOST_DOCUMENTS = 50
 """Documents on one page."""
 
 
-def documents_page(documents: Sequence[DocumentInfo], asked: Asked, find: str, page: int) -> Node:
+def documents_page(documents: Sequence[DocumentInfo], query: PageQuery, find: str, page: int) -> Node:
     """Draw one page of the list."""
     wanted = find.casefold()
-    found = [each for each in documents if wanted in each.id.casefold() or wanted in (each.title or "").casefold()]
-    pages = max(-(-len(found) // MOST_DOCUMENTS), 1)
+    matching = [each for each in documents if wanted in each.id.casefold() or wanted in (each.title or "").casefold()]
+    pages = max(-(-len(matching) // MOST_DOCUMENTS), 1)
     page = min(page, pages)
-    shown = found[(page - 1) * MOST_DOCUMENTS : page * MOST_DOCUMENTS]
+    shown = matching[(page - 1) * MOST_DOCUMENTS : page * MOST_DOCUMENTS]
     return [
         h1["Documents"],
         form(".serve-form.serve-small", action="./documents", method="get")[
@@ -182,7 +182,7 @@ def documents_page(documents: Sequence[DocumentInfo], asked: Asked, find: str, p
             ],
             button(type="submit")["Find"],
         ],
-        p(".ls-count")[_counted(len(found), len(documents))],
+        p(".ls-count")[_counted(len(matching), len(documents))],
         bool(shown)
         and div(".ls-scroll")[
             table(".ls-table")[
@@ -190,7 +190,7 @@ def documents_page(documents: Sequence[DocumentInfo], asked: Asked, find: str, p
                 tbody[
                     [
                         tr[
-                            td[a(href=asked.link("document", id=each.id))[name(each.id)]],
+                            td[a(href=query.link("document", id=each.id))[name(each.id)]],
                             td[name(each.title or "")],
                             td(".ls-right")[f"{each.leaves:,}"],
                             td(".ls-right")[f"{each.words:,}"],
@@ -200,20 +200,20 @@ def documents_page(documents: Sequence[DocumentInfo], asked: Asked, find: str, p
                 ],
             ]
         ],
-        pages > 1 and _pager(asked, find, page, pages),
+        pages > 1 and _pager(query, find, page, pages),
     ]
 
 
-def _counted(found: int, total: int) -> str:
+def _counted(count: int, total: int) -> str:
     what = "1 document" if total == 1 else f"{total:,} documents"
-    return what if found == total else f"{found:,} of {what}"
+    return what if count == total else f"{count:,} of {what}"
 
 
-def _pager(asked: Asked, find: str, page: int, pages: int) -> Node:
+def _pager(query: PageQuery, find: str, page: int, pages: int) -> Node:
     def to(number: int, said: str) -> Node:
         if not 1 <= number <= pages:
             return span[said]
-        return a(href=asked.link("documents", find=find, page=number))[said]
+        return a(href=query.link("documents", find=find, page=number))[said]
 
     return nav(".serve-pager", aria_label="pages of the list")[
         to(page - 1, "previous"), span[f"page {page:,} of {pages:,}"], to(page + 1, "next")

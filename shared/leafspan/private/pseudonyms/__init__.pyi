@@ -2,7 +2,7 @@
 
 from ._disguise import Disguise, Notes, places_of
 from ._documents import RECORD_KEY, Unmasking, mask_document
-from ._found import PSEUDONYM, Finder, Found, Masked, MaskedPlace, Restoring, find_all, pseudonyms_in, shown_kind
+from ._entities import PSEUDONYM, Finder, Found, Masked, MaskedPlace, Restoring, find_all, pseudonyms_in, shown_kind
 from ._known_terms import KnownTerms
 from ._patterns import DEFAULT_KINDS, Analyzed, Patterns, to_finders
 from ._seal import Key

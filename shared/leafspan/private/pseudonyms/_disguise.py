@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from leafspan.errors import InvalidDocument
-from leafspan.private.pseudonyms._found import Finder, Masked, MaskedPlace, find_all, pseudonyms_in
+from leafspan.private.pseudonyms._entities import Finder, Masked, MaskedPlace, find_all, pseudonyms_in
 
 Note = list[list[Any]]
 """The places in one text, as plain values for JSON."""
@@ -25,7 +25,7 @@ class Notes:
     parts: dict[str, Any] = field(default_factory=dict)
     originals: dict[str, str] = field(default_factory=dict)
 
-    def met(self, places: Collection[MaskedPlace]) -> Note:
+    def remember(self, places: Collection[MaskedPlace]) -> Note:
         """Remember the originals at these places."""
         for each in places:
             if each.kind:
@@ -57,15 +57,15 @@ class Disguise:
             length += len(part)
             last = part[-1:] or last
 
-        for found in find_all(self.finders, text, kept):
-            put(text[done : found.start])
+        for entity in find_all(self.finders, text, kept):
+            put(text[done : entity.start])
             if last.isalnum():
                 put(" ", "")  # a pseudonym is a separate word, even if the entity was a part of a word
-            original = text[found.start : found.end]
-            put(self.pseudonym(found.kind, found.value or original), original)
-            if text[found.end : found.end + 1].isalnum():
+            original = text[entity.start : entity.end]
+            put(self.pseudonym(entity.kind, entity.value or original), original)
+            if text[entity.end : entity.end + 1].isalnum():
                 put(" ", "")
-            done = found.end
+            done = entity.end
         put(text[done:])
         return Masked("".join(parts), tuple(places))
 
@@ -99,10 +99,10 @@ class Disguise:
 
     def _number(self, value: int) -> tuple[MaskedPlace, ...]:
         text = str(value)
-        found = find_all(self.finders, text)
-        if len(found) != 1 or (found[0].start, found[0].end) != (0, len(text)):
+        entities = find_all(self.finders, text)
+        if len(entities) != 1 or (entities[0].start, entities[0].end) != (0, len(text)):
             return ()
-        return (MaskedPlace(0, self.pseudonym(found[0].kind, found[0].value or text), value),)
+        return (MaskedPlace(0, self.pseudonym(entities[0].kind, entities[0].value or text), value),)
 
     def metadata(self, metadata: Mapping[Any, Any], notes: Notes) -> tuple[dict[Any, Any], dict[str, Any]]:
         """Mask the keys and values of metadata. Return them with the places in each value, by masked key."""
@@ -117,10 +117,10 @@ class Disguise:
                 raise InvalidDocument(f"two metadata keys are {name!r} after masking: rename one of them")
             masked[name], in_value = self.value(value)
             if in_key or any(in_value):
-                noted[name] = [notes.met(in_key), [notes.met(places) for places in in_value]]
+                noted[name] = [notes.remember(in_key), [notes.remember(places) for places in in_value]]
         return masked, noted
 
 
 def places_of(note: Sequence[Sequence[Any]]) -> tuple[MaskedPlace, ...]:
-    """Restore the places from the values that ``Notes.met`` stored."""
+    """Restore the places from the values that ``Notes.remember`` stored."""
     return tuple(MaskedPlace(*each) for each in note)

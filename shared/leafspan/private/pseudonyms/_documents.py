@@ -9,7 +9,7 @@ from typing import Any
 from leafspan.documents import ForeignDocument, check_document, copy_metadata, made_id
 from leafspan.errors import InvalidDocument
 from leafspan.private.pseudonyms._disguise import Disguise, Note, Notes, places_of
-from leafspan.private.pseudonyms._found import PSEUDONYM, MaskedPlace, Restoring, pseudonyms_in
+from leafspan.private.pseudonyms._entities import PSEUDONYM, MaskedPlace, Restoring, pseudonyms_in
 from leafspan.values import Chunk, Document
 
 RECORD_KEY = "vault_record"
@@ -17,7 +17,7 @@ RECORD_KEY = "vault_record"
 
 
 def mask_document(
-    given: Document | ForeignDocument,
+    original: Document | ForeignDocument,
     disguise: Disguise,
     entities_field: str,
     *,
@@ -28,28 +28,28 @@ def mask_document(
 
     leafspan makes its own ids from the masked document. A hash of the clear document would let others guess entities.
     """
-    clear = check_document(_without_ours(given, entities_field), flatten_metadata=flatten_metadata)
+    clear = check_document(_without_ours(original, entities_field), flatten_metadata=flatten_metadata)
     notes = Notes()
     text = disguise.text(clear.text)
     title = None if clear.title is None else disguise.text(clear.title)
     metadata, in_metadata = disguise.metadata(clear.metadata, notes)
-    _note(notes, "text", notes.met(text.places))
-    _note(notes, "title", notes.met(title.places) if title else [])
+    _note(notes, "text", notes.remember(text.places))
+    _note(notes, "title", notes.remember(title.places) if title else [])
     _note(notes, "metadata", in_metadata)
     chunks = _mask_chunks(clear, disguise, Restoring(text.places), metadata, notes)
     masked_title = None if title is None else title.text
-    id_ = _mask_id(given, clear, disguise, text.text, metadata, notes, volatile_keys)
+    id_ = _mask_id(original, clear, disguise, text.text, metadata, notes, volatile_keys)
     masked = check_document(Document(id_, text.text, masked_title, metadata, chunks, hidden=clear.hidden))
     if notes.originals:
         masked = replace(masked, metadata={**masked.metadata, entities_field: sorted(notes.originals)})
     return masked, notes
 
 
-def _without_ours(given: Document | ForeignDocument, entities_field: str) -> Document | ForeignDocument:
+def _without_ours(document: Document | ForeignDocument, entities_field: str) -> Document | ForeignDocument:
     """The document without its list of pseudonyms, which it has if it comes from a private view."""
-    if not isinstance(given.metadata, Mapping):
-        return given
-    metadata = dict(given.metadata)
+    if not isinstance(document.metadata, Mapping):
+        return document
+    metadata = dict(document.metadata)
     listed = metadata.get(entities_field)
     if isinstance(listed, list | tuple) and all(isinstance(each, str) and PSEUDONYM.fullmatch(each) for each in listed):
         del metadata[entities_field]
@@ -57,7 +57,7 @@ def _without_ours(given: Document | ForeignDocument, entities_field: str) -> Doc
         if key in metadata:
             remedy = "; give the view another entities_field" if key == entities_field else ""
             raise InvalidDocument(f"a document must not have the metadata key {key!r}, which a private view sets{remedy}")
-    return replace(given, metadata=metadata)
+    return replace(document, metadata=metadata)
 
 
 def _note(notes: Notes, part: str, note: Any) -> None:
@@ -66,7 +66,7 @@ def _note(notes: Notes, part: str, note: Any) -> None:
 
 
 def _mask_id(
-    given: Document | ForeignDocument,
+    original: Document | ForeignDocument,
     clear: Document,
     disguise: Disguise,
     text: str,
@@ -74,14 +74,16 @@ def _mask_id(
     notes: Notes,
     volatile_keys: Collection[str],
 ) -> str:
-    if isinstance(given, ForeignDocument) and given.id is None:
-        source = None if given.source is None else disguise.name(given.source)
-        id_ = made_id(text, metadata, source=source, position=given.position, volatile_keys=volatile_keys)
-        known = (each for each in pseudonyms_in(id_) if each.word in notes.originals)
-        places: Sequence[MaskedPlace] = [MaskedPlace(each.start, each.word, notes.originals[each.word]) for each in known]
+    if isinstance(original, ForeignDocument) and original.id is None:
+        source = None if original.source is None else disguise.name(original.source)
+        id_ = made_id(text, metadata, source=source, position=original.position, volatile_keys=volatile_keys)
+        mentions = (each for each in pseudonyms_in(id_) if each.word in notes.originals)
+        places: Sequence[MaskedPlace] = [
+            MaskedPlace(each.start, each.word, notes.originals[each.word]) for each in mentions
+        ]
     else:
         id_, places = disguise.text(clear.id)
-    _note(notes, "id", notes.met(places))
+    _note(notes, "id", notes.remember(places))
     return id_
 
 
@@ -133,8 +135,8 @@ class Unmasking:
         first: dict[str, MaskedPlace] = {}
         for each in places_of(self._notes.get("text", [])):
             first.setdefault(each.pseudonym, each)
-        met = [each for each in pseudonyms_in(heading) if each.word in first and self._reveals(first[each.word])]
-        return Restoring(MaskedPlace(each.start, each.word, first[each.word].original) for each in met).text(heading)
+        mentions = [each for each in pseudonyms_in(heading) if each.word in first and self._reveals(first[each.word])]
+        return Restoring(MaskedPlace(each.start, each.word, first[each.word].original) for each in mentions).text(heading)
 
     def metadata(self, metadata: Mapping[str, Any], chunk: int | None = None) -> dict[str, Any]:
         """The metadata of the document, or of a leaf that is one of its chunks, given by number.

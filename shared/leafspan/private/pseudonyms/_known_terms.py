@@ -12,7 +12,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from leafspan.errors import InvalidArgument
-from leafspan.private.pseudonyms._found import SEPARATORS, Found
+from leafspan.private.pseudonyms._entities import SEPARATORS, Found
 from leafspan.text import BROKEN_WORD, INVISIBLE, WITHOUT_SPACES, fold, fold_with_places
 
 _RUN = re.compile(SEPARATORS.pattern.replace("[", "[^", 1))

@@ -13,7 +13,7 @@ from typing import Any
 
 from leafspan.checks import check_number, did_you_mean, short_repr, shown
 from leafspan.errors import InvalidArgument, MissingExtra
-from leafspan.private.pseudonyms._found import Finder, Found
+from leafspan.private.pseudonyms._entities import Finder, Found
 from leafspan.private.pseudonyms._known_terms import KnownTerms
 
 DEFAULT_KINDS = (
@@ -107,7 +107,7 @@ class Patterns:
     def __call__(self, text: str) -> list[Found]:
         """See Finder."""
         text = text if text.isascii() else text.translate(_PLAIN)  # each character keeps its position
-        found = []
+        entities = []
         for kind, recognizer in zip(self.kinds, self._recognizers, strict=True):
             if kind == "PHONE_NUMBER" and not _MANY_DIGITS.search(text):
                 continue
@@ -115,8 +115,8 @@ class Patterns:
                 for each in recognizer.analyze(piece, [kind], None):
                     if each.score >= self.min_score:
                         start = each.start + (_path_length(piece[each.start : each.end]) if kind == "EMAIL_ADDRESS" else 0)
-                        found.append(Found(offset + start, offset + each.end, kind))
-        return found
+                        entities.append(Found(offset + start, offset + each.end, kind))
+        return entities
 
 
 def _pieces(kind: str, text: str) -> Iterator[tuple[int, str]]:
@@ -165,15 +165,15 @@ def _classes() -> dict[str, Any]:
             raise MissingExtra.of(
                 "finding entities by patterns needs Presidio", "pii", "or pass a finder of your own"
             ) from error
-    found: dict[str, Any] = {}
+    classes: dict[str, Any] = {}
     for name in sorted(vars(predefined)):
         each: Any = getattr(predefined, name)
         if isclass(each) and issubclass(each, presidio_analyzer.PatternRecognizer):
             made: Any = each
             for kind in made().supported_entities:
-                found.setdefault(kind, made)
-    found["PHONE_NUMBER"] = predefined.PhoneRecognizer
-    return found
+                classes.setdefault(kind, made)
+    classes["PHONE_NUMBER"] = predefined.PhoneRecognizer
+    return classes
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,14 +195,14 @@ class Analyzed:
     def __call__(self, text: str) -> list[Found]:
         """See Finder."""
         kinds = None if self.kinds is None else list(self.kinds)
-        found = self.analyzer.analyze(text=text, language=self.language, entities=kinds, score_threshold=self.min_score)
-        return [Found(each.start, each.end, each.entity_type) for each in found]
+        results = self.analyzer.analyze(text=text, language=self.language, entities=kinds, score_threshold=self.min_score)
+        return [Found(each.start, each.end, each.entity_type) for each in results]
 
 
-def to_finders(finder: Any, known: Mapping[str, Iterable[str | Sequence[str]]] | None) -> tuple[Finder, ...]:
+def to_finders(finder: Any, terms: Mapping[str, Iterable[str | Sequence[str]]] | None) -> tuple[Finder, ...]:
     """Return the finders that a user wants."""
-    given = [Patterns()] if finder is None else finder if isinstance(finder, list | tuple) else [finder]
-    finders = ([] if known is None else [KnownTerms(known)]) + [_to_finder(each) for each in given]
+    things = [Patterns()] if finder is None else finder if isinstance(finder, list | tuple) else [finder]
+    finders = ([] if terms is None else [KnownTerms(terms)]) + [_to_finder(each) for each in things]
     if not finders:
         raise InvalidArgument("a private view needs entities to look for: pass a finder, or known terms")
     return tuple(finders)

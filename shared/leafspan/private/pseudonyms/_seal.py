@@ -80,8 +80,8 @@ def _triggers() -> list[str]:
             f"SELECT leafspan_tally({sign}, '{table}', {', '.join(f'{row}.{column}' for column in columns)});"
             for sign, row in ((1, "NEW"), (-1, "OLD"))
         )
-        for event, told in (("INSERT", added), ("DELETE", removed), ("UPDATE", removed + added)):
-            made.append(f"CREATE TEMP TRIGGER tally_{table}_{event} AFTER {event} ON main.{table} BEGIN {told} END")
+        for event, statements in (("INSERT", added), ("DELETE", removed), ("UPDATE", removed + added)):
+            made.append(f"CREATE TEMP TRIGGER tally_{table}_{event} AFTER {event} ON main.{table} BEGIN {statements} END")
     return made
 
 

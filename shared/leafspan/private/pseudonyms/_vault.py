@@ -17,7 +17,7 @@ from typing import Any, Never
 
 from leafspan.checks import check_flag, check_number, shown
 from leafspan.errors import DamagedVault, InvalidArgument, VaultNotFound, WrongKey
-from leafspan.private.pseudonyms._found import pseudonym
+from leafspan.private.pseudonyms._entities import pseudonym
 from leafspan.private.pseudonyms._seal import Key, Seal, Tally, VaultKeys, decrypt, encrypt, sum_of_rows, to_key
 from leafspan.private.pseudonyms._vault_file import VaultFile, WritersLock
 
@@ -87,7 +87,7 @@ class Vault:
             raise InvalidArgument(f"path must be the path of a file, got {shown(path)}")
         check_flag("create", create)
         check_number("timeout", timeout, at_least=0, unit="seconds")
-        given = to_key(key)
+        checked_key = to_key(key)
         place = Path(path).expanduser()
         if place.is_dir():
             raise InvalidArgument(f"path must be the path of a file, got the folder {str(place)!r}")
@@ -100,10 +100,10 @@ class Vault:
                     f"the vault {str(place)!r} is gone, and {str(file.mark)!r} shows that it existed; restore it from a "
                     "backup, or delete that file to begin with an empty vault"
                 )
-            file.make(_header(given, VaultKeys.new(), os.urandom(16), 1))
+            file.make(_header(checked_key, VaultKeys.new(), os.urandom(16), 1))
         with file.reading() as database:
-            keys, generation, vault = _unlocked(file, database, given)
-        opened = cls(file, given, keys, generation, vault, timeout)
+            keys, generation, vault = _unlocked(file, database, checked_key)
+        opened = cls(file, checked_key, keys, generation, vault, timeout)
         with opened._reading():  # this checks all rows
             return opened
 
@@ -123,7 +123,7 @@ class Vault:
             WrongKey: if another process rotated the key in the meantime.
             WriterBusy: if another process writes for longer than the timeout.
         """
-        given = to_key(new_key)
+        checked_key = to_key(new_key)
         generation: int | None = None
         try:
             with self._file.writing() as database:
@@ -133,7 +133,9 @@ class Vault:
                 new = replace(old, keys=keys, generation=generation)
                 for table, column in (("entries", "pseudonym"), ("records", "record")):
                     _encrypt_again(table, column, old, new)
-                header = _header(given, keys, self._id, generation, Seal(old.seal.writes + 1, sum_of_rows(database, keys)))
+                header = _header(
+                    checked_key, keys, self._id, generation, Seal(old.seal.writes + 1, sum_of_rows(database, keys))
+                )
                 database.execute("DELETE FROM header")
                 database.execute(f"INSERT INTO header VALUES (1,{','.join('?' * len(header))})", header)
                 self._keys[generation] = keys  # other threads need it as soon as the transaction ends
@@ -142,7 +144,7 @@ class Vault:
         except BaseException:
             self._keys.pop(generation or 0, None)
             raise
-        self._key = given
+        self._key = checked_key
         self._keys = {generation: keys}
 
     def pseudonym(self, kind: str, value: str) -> str:
@@ -203,8 +205,8 @@ class Vault:
                 )
                 database.executemany("INSERT INTO uses VALUES (?, ?)", ((each.id, word) for word in each.originals))
                 select = "SELECT pseudonym, 1 FROM entries WHERE pseudonym"
-                known = {word for word, _ in _chosen(database, select, each.originals)}
-                unknown = ((word, original) for word, original in each.originals.items() if word not in known)
+                present = {word for word, _ in _chosen(database, select, each.originals)}
+                unknown = ((word, original) for word, original in each.originals.items() if word not in present)
                 database.executemany(
                     "INSERT INTO entries VALUES (?, ?)",
                     ((word, vault.encrypted("entries", word, original.encode())) for word, original in unknown),
@@ -225,14 +227,14 @@ class Vault:
     def masked_ids(self, home: str, document_ids: Collection[str]) -> dict[str, str]:
         """The masked ids of an index's documents with these clear ids. Ids that were not masked are left out."""
         with self._reading() as vault:
-            found = {}
+            ids = {}
             for document_id in document_ids:
                 row = vault.database.execute(
                     "SELECT document FROM records WHERE home = ? AND alias = ? LIMIT 1", (home, self.alias(document_id))
                 ).fetchone()
                 if row is not None:
-                    found[document_id] = row[0]
-            return found
+                    ids[document_id] = row[0]
+            return ids
 
     def unsettle(self, records: Collection[str]) -> None:
         """Mark the records of documents that are about to be deleted as unsettled."""

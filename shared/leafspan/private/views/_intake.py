@@ -68,13 +68,13 @@ class PrivateIntake:
         reading = FileReading(self._check, root, self._stored_name)
         # The list of a long document's entities is long, and filters read whole rows.
         self.rules = IngestRules(
-            reading, self._keep, self._known, frozenset({privacy.entities_field}), remembers_files=False
+            reading, self._keep, self._with_files, frozenset({privacy.entities_field}), remembers_files=False
         )
 
-    def _check(self, given: Document | ForeignDocument, *, flatten_metadata: bool = False) -> Document:
+    def _check(self, document: Document | ForeignDocument, *, flatten_metadata: bool = False) -> Document:
         disguise, field = self._privacy.disguise, self._privacy.entities_field
         masked, notes = mask_document(
-            given, disguise, field, flatten_metadata=flatten_metadata, volatile_keys=self._volatile_keys
+            document, disguise, field, flatten_metadata=flatten_metadata, volatile_keys=self._volatile_keys
         )
         admitted = self._admit(masked)
         self._masked[masked.id] = notes
@@ -113,7 +113,7 @@ class PrivateIntake:
         record = VaultRecord(id_, self._home, stored_ids, notes.parts, notes.originals, document.id, alias)
         return replace(document, metadata={**document.metadata, RECORD_KEY: id_}), record
 
-    def _known(self, rows: Sequence[Row]) -> list[Row]:
+    def _with_files(self, rows: Sequence[Row]) -> list[Row]:
         """Rows of the index with the files' real names on disk."""
         records = {row.metadata[RECORD_KEY] for row in rows if FILE_KEY in row.extra and RECORD_KEY in row.metadata}
         notes = self._privacy.vault.notes({str(each) for each in records}) if records else {}
@@ -128,14 +128,14 @@ def masked_filter(
     where: Where | None,
     disguise: Disguise,
     masked_id: Callable[[str], str],
-    met: Callable[[tuple[MaskedPlace, ...]], object] = lambda _: None,
+    note: Callable[[tuple[MaskedPlace, ...]], object] = lambda _: None,
 ) -> Where | None:
     """Replace entities in the filter's keys and values by pseudonyms. Masking twice gives the same filter."""
 
     def value(clear: object) -> object:
         masked, places = disguise.value(clear)
         for each in places:
-            met(each)
+            note(each)
         return masked
 
     def change(condition: Condition) -> Where:

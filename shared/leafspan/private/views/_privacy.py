@@ -51,7 +51,7 @@ class Privacy:
         cls,
         vault: Vault,
         finder: Any,
-        known: Mapping[str, Iterable[str | Sequence[str]]] | None,
+        terms: Mapping[str, Iterable[str | Sequence[str]]] | None,
         reveal: bool | Collection[str],
         clear: Collection[str],
         entities_field: str,
@@ -66,7 +66,7 @@ class Privacy:
             )
         if isinstance(clear, str) or not isinstance(clear, Collection) or not all(isinstance(key, str) for key in clear):
             raise InvalidArgument(f"clear must be a list of metadata keys, got {shown(clear)}")
-        finders = to_finders(finder, known)
+        finders = to_finders(finder, terms)
         return cls(vault, finders, frozenset(clear), entities_field, _kinds(reveal, finders))
 
     @property
@@ -99,15 +99,15 @@ def _kinds(reveal: Any, finders: Iterable[Finder]) -> frozenset[str] | None:
     if isinstance(reveal, str) or not isinstance(reveal, Collection) or not all(isinstance(each, str) for each in reveal):
         raise InvalidArgument(f"reveal must be True, False or a list of kinds such as ['PERSON'], got {shown(reveal)}")
     kinds = frozenset(map(shown_kind, reveal))
-    found: set[str] = set()
+    findable: set[str] = set()
     for finder in finders:
         if not isinstance(finder, Patterns | KnownTerms):
             return kinds  # leafspan does not know all kinds that this finder finds
-        found |= {shown_kind(kind) for kind in finder.kinds}
-    if unknown := sorted(kinds - found):
+        findable |= {shown_kind(kind) for kind in finder.kinds}
+    if unknown := sorted(kinds - findable):
         raise InvalidArgument(
-            f"reveal must be kinds that a finder of the view finds, {', '.join(sorted(found))}, got {shown(unknown[0])}"
-            f"{did_you_mean(unknown[0], found)}"
+            f"reveal must be kinds that a finder of the view finds, {', '.join(sorted(findable))}, got {shown(unknown[0])}"
+            f"{did_you_mean(unknown[0], findable)}"
         )
     return kinds
 
@@ -173,5 +173,5 @@ def settle_records(store: Store, vault: Vault) -> Flow[int]:
 
 def records_of(rows: Mapping[str, Row]) -> set[str]:
     """The records of the documents that the index has."""
-    found = (row.metadata.get(RECORD_KEY) for row in rows.values() if row.version is not None)
-    return {str(each) for each in found if each is not None}
+    records = (row.metadata.get(RECORD_KEY) for row in rows.values() if row.version is not None)
+    return {str(each) for each in records if each is not None}

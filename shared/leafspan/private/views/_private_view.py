@@ -110,8 +110,8 @@ class PrivateView(View):
 
     def _masked_id(self, document_id: str) -> str:
         """The masked id of a document: the one it was added with, or else the one that masking gives."""
-        known: dict[str, str] = self.vault.masked_ids(self._store.id, [document_id])
-        return known.get(document_id) or self._privacy.disguise.name(document_id)
+        masked_ids: dict[str, str] = self.vault.masked_ids(self._store.id, [document_id])
+        return masked_ids.get(document_id) or self._privacy.disguise.name(document_id)
 
     def _masked_filter(self, where: object) -> Any:
         return Asking(self._privacy.disguise, self._masked_id).where(to_filter(where))
@@ -156,15 +156,15 @@ class PrivateView(View):
         return self._hiding(self._masked_delete(ids, where, dry_run))
 
     def _masked_delete(self, ids: Iterable[str] | None, where: object, dry_run: bool) -> Flow[list[str]]:
-        given: dict[str, str] = {}
+        clear_ids: dict[str, str] = {}
         if where is not None:
             where = yield Call(self._masked_filter, (where,))
         if isinstance(ids, Iterable) and not isinstance(ids, str) and getattr(ids, "ndim", None) != 0:
             listed = list(ids)
             masked = yield Call(lambda: [self._masked_id(id_) if isinstance(id_, str) else id_ for id_ in listed])
-            given = {new: old for new, old in zip(masked, listed, strict=True) if isinstance(old, str)}
+            clear_ids = {new: old for new, old in zip(masked, listed, strict=True) if isinstance(old, str)}
             ids = masked
-        return (yield from self._writing(super()._delete(ids, where, dry_run), partial(self._shown_deleted, given)))
+        return (yield from self._writing(super()._delete(ids, where, dry_run), partial(self._shown_deleted, clear_ids)))
 
     def _forget(self, ids: Sequence[str]) -> Flow[None]:
         """Before documents are deleted, mark their records, so that they are deleted when the documents are gone."""
@@ -216,14 +216,14 @@ class PrivateView(View):
 
     def _masked_retrieve(self, query: Any, strategy: Strategy, limits: Limits, recording: Recording) -> Flow[Any]:
         asking = Asking(self._privacy.disguise, self._masked_id)
-        masked, where = yield Call(lambda: (asking.asked(query), asking.where(limits.where)))
+        masked, where = yield Call(lambda: (asking.query(query), asking.where(limits.where)))
         limits = replace(limits, where=where, private=True)
         masked_strategy = MaskedStrategy(strategy, asking)
 
         def attempt() -> Flow[tuple[Any, Showing]]:
             recording.note(masked, None)
-            given = yield from retrieve_from_index(self._sources, masked, masked_strategy, limits, self._scope)
-            rows: list[list[Passage]] = [*given]
+            results = yield from retrieve_from_index(self._sources, masked, masked_strategy, limits, self._scope)
+            rows: list[list[Passage]] = [*results]
             if not self._privacy.shows_all:
                 rows = yield Call(lambda: [[asking.outside(passage) for passage in row] for row in rows])
             if recording.is_on:  # telemetry gets only pseudonyms, even if this view reveals their originals
@@ -235,11 +235,11 @@ class PrivateView(View):
                 lambda: [
                     Passages(
                         (self._traced(showing.passage(each), asking) for each in row),
-                        question=None if asked.question is None else showing.words(asked.question),
-                        analyzer=asked.analyzer,
-                        why_empty=asked.why_empty,
+                        question=None if result.question is None else showing.words(result.question),
+                        analyzer=result.analyzer,
+                        why_empty=result.why_empty,
                     )
-                    for asked, row in zip(given, rows, strict=True)
+                    for result, row in zip(results, rows, strict=True)
                 ]
             )
             return shown, showing
@@ -267,10 +267,10 @@ class PrivateView(View):
         target = yield from self._masked_passage(passage)
         surroundings = super()._surroundings
 
-        def found() -> Flow[list[Passage]]:
+        def passages() -> Flow[list[Passage]]:
             return [(yield from surroundings(target, before, after, words))]
 
-        return (yield from self._with_records(lambda: self._shown_passages(found())))[0]
+        return (yield from self._with_records(lambda: self._shown_passages(passages())))[0]
 
     def _masked_passage(self, passage: object) -> Flow[object]:
         """Convert a passage that this view has shown to the index's own passage, by its id or its citation."""
@@ -333,9 +333,9 @@ class PrivateView(View):
             document_id = yield Call(self._masked_id, (document_id,))
 
         def attempt() -> Flow[tuple[Document, Showing]]:
-            found, showing = (yield from get(document_id)), self._showing()
-            yield from showing.load([found.metadata])
-            return showing.document(found), showing
+            document, showing = (yield from get(document_id)), self._showing()
+            yield from showing.load([document.metadata])
+            return showing.document(document), showing
 
         return (yield from self._with_records(attempt))
 
@@ -367,9 +367,9 @@ class PrivateView(View):
         skipped, left_out = self._shown_skipped(synced.skipped), self._shown_left_out(synced.left_out)
         return replace(synced, **shown, moved=moved, skipped=skipped, left_out=left_out)
 
-    def _shown_deleted(self, given: Mapping[str, str], deleted: list[str]) -> Flow[list[str]]:
-        names = yield from self._shown_ids([id_ for id_ in deleted if id_ not in given])
-        return [given.get(id_) or names[id_] for id_ in deleted]
+    def _shown_deleted(self, clear_ids: Mapping[str, str], deleted: list[str]) -> Flow[list[str]]:
+        names = yield from self._shown_ids([id_ for id_ in deleted if id_ not in clear_ids])
+        return [clear_ids.get(id_) or names[id_] for id_ in deleted]
 
     def _shown_ids(self, ids: Sequence[str]) -> Flow[dict[str, str]]:
         """The documents' ids as this view shows them, by masked id."""

@@ -49,18 +49,18 @@ class Asking:
                 self.originals.setdefault(each.pseudonym, str(each.original))
         return masked.text
 
-    def asked(self, thing: Any) -> Any:
+    def query(self, thing: Any) -> Any:
         """Mask the texts in a user's query."""
         if isinstance(thing, str):
             return self.text(thing)
         if isinstance(thing, Query):
             text = self.text(thing.text) if isinstance(thing.text, str) else thing.text
-            given = thing.embedding_texts
-            if isinstance(given, list | tuple):
-                given = tuple(self.text(each) if isinstance(each, str) else each for each in given)
-            return replace(thing, text=text, embedding_texts=given)
+            texts = thing.embedding_texts
+            if isinstance(texts, list | tuple):
+                texts = tuple(self.text(each) if isinstance(each, str) else each for each in texts)
+            return replace(thing, text=text, embedding_texts=texts)
         if isinstance(thing, list | tuple):
-            return [self.asked(each) if isinstance(each, str | Query) else each for each in thing]
+            return [self.query(each) if isinstance(each, str | Query) else each for each in thing]
         return thing
 
     def where(self, where: Where | None) -> Where | None:

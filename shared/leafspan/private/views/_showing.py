@@ -45,21 +45,21 @@ class Showing:
             return
         if ids := list(dict.fromkeys(documents)):
             rows = yield from read_consistently(self._store, partial(Reader.rows, ids=ids), self._scope)
-            found = ((id_, row.metadata.get(RECORD_KEY)) for id_, row in rows.items())
-            self._records.update((id_, str(record)) for id_, record in found if record is not None)
-        given = list(metadatas)
-        records = {str(each[RECORD_KEY]) for each in given if RECORD_KEY in each} | set(self._records.values())
-        values = (value for each in given for key, value in each.items() if not self._is_list(key, each))
+            records_of_rows = ((id_, row.metadata.get(RECORD_KEY)) for id_, row in rows.items())
+            self._records.update((id_, str(record)) for id_, record in records_of_rows if record is not None)
+        listed = list(metadatas)
+        records = {str(each[RECORD_KEY]) for each in listed if RECORD_KEY in each} | set(self._records.values())
+        values = (value for each in listed for key, value in each.items() if not self._is_list(key, each))
         free = (text for value in values for text in texts_in(value))
-        words = {met.word for text in (*texts, *free) for met in pseudonyms_in(text)}
+        words = {mention.word for text in (*texts, *free) for mention in pseudonyms_in(text)}
         vault = self._privacy.vault
-        notes, known = {}, {}
+        notes, stored = {}, {}
         if records:
             notes = yield Call(vault.notes, (records,))
             self.lacks_records = len(notes) < len(records)
         if words:
-            known = yield Call(vault.originals, (words,))
-        self._originals = {**(originals or {}), **known}
+            stored = yield Call(vault.originals, (words,))
+        self._originals = {**(originals or {}), **stored}
         everything = self._privacy.shows_all
         self._unmaskings = {
             record: Unmasking(note, self._privacy.shows, everything=everything) for record, note in notes.items()
@@ -71,12 +71,12 @@ class Showing:
 
     def words(self, text: str) -> str:
         """Restore a text whose places of pseudonyms are not known."""
-        met = (
+        places = (
             MaskedPlace(each.start, each.word, self._originals[each.word])
             for each in pseudonyms_in(text)
             if each.word in self._originals
         )
-        return Restoring(place for place in met if self._privacy.shows(place)).text(text)
+        return Restoring(place for place in places if self._privacy.shows(place)).text(text)
 
     def metadata(self, metadata: Mapping[str, object], chunk: int | None = None) -> dict[str, object]:
         """Restore metadata, without the private view's own keys."""

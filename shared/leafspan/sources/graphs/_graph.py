@@ -40,20 +40,20 @@ def lead_back(
     """
     results = yield from _looked_up(results, context)
     rows: list[list[Candidate]] = yield tuple(
-        _as_of_a_host(name, question, _without_overlaps(found), context)
-        for question, found in zip(questions, results, strict=True)
+        _as_of_a_host(name, question, _without_overlaps(row), context)
+        for question, row in zip(questions, results, strict=True)
     )
     return [row[: context.candidates] for row in rows]
 
 
-def _as_of_a_host(name: str, question: str, found: Sequence[HostResult], context: RetrievalContext) -> AskHost:
+def _as_of_a_host(name: str, question: str, results: Sequence[HostResult], context: RetrievalContext) -> AskHost:
     """The request that recognises leaves, and applies the filter and the view."""
 
-    async def given(_: str) -> list[HostResult]:
-        return list(found)
+    async def aresults(_: str) -> list[HostResult]:
+        return list(results)
 
-    key = tuple((each.id, each.score) for each in found)
-    return AskHost(name, question, Asked(key, lambda _: list(found)), Asked(key, given), context.where)
+    key = tuple((each.id, each.score) for each in results)
+    return AskHost(name, question, KeyedFunction(key, lambda _: list(results)), KeyedFunction(key, aresults), context.where)
 
 
 def _looked_up(results: Sequence[Sequence[HostResult]], context: RetrievalContext) -> StrategyFlow[list[list[HostResult]]]:
@@ -68,10 +68,10 @@ def _looked_up(results: Sequence[Sequence[HostResult]], context: RetrievalContex
     return [[_in_document(each, leaves, texts) for each in row] for row in results]
 
 
-def _document_of(found: HostResult) -> str | None:
+def _document_of(result: HostResult) -> str | None:
     """The document that a chunk comes from, unless the chunk is a leaf itself."""
-    sources: Any = found.metadata.get("source_ids")
-    if found.kind != "chunk" or not sources or leaf_or_none(found.id or ""):
+    sources: Any = result.metadata.get("source_ids")
+    if result.kind != "chunk" or not sources or leaf_or_none(result.id or ""):
         return None
     return str(sources[0])
 
@@ -80,16 +80,16 @@ def _has_id(document_id: str) -> Any:
     return to_filter({"field": "id", "operator": "==", "value": document_id})
 
 
-def _in_document(found: HostResult, leaves: Mapping[str, Sequence[LeafId]], texts: Mapping[LeafId, str]) -> HostResult:
-    own = leaves.get(_document_of(found) or "", ())
+def _in_document(result: HostResult, leaves: Mapping[str, Sequence[LeafId]], texts: Mapping[LeafId, str]) -> HostResult:
+    own = leaves.get(_document_of(result) or "", ())
     pieces = [texts[leaf] for leaf in own]
-    place = _place("".join(pieces), found.text)
+    place = _place("".join(pieces), result.text)
     if place is None:
-        return found
+        return result
     start, end = place
     ends = list(itertools.accumulate(map(len, pieces)))
     first, last = bisect.bisect_right(ends, start), bisect.bisect_left(ends, end)
-    return replace(found, id=_span_id(own[0], own[first].ordinal, own[last].ordinal))
+    return replace(result, id=_span_id(own[0], own[first].ordinal, own[last].ordinal))
 
 
 def _place(text: str, wanted: str) -> tuple[int, int] | None:
@@ -114,9 +114,9 @@ def _without_overlaps(row: Sequence[HostResult]) -> list[HostResult]:
             left.append(each)
             continue
         leaf, last = run
-        known = taken.setdefault((leaf.document_id, leaf.version), set())
-        new = [number for number in range(leaf.ordinal, last + 1) if number not in known]
-        known.update(new)
+        ordinals = taken.setdefault((leaf.document_id, leaf.version), set())
+        new = [number for number in range(leaf.ordinal, last + 1) if number not in ordinals]
+        ordinals.update(new)
         left += [replace(each, id=_span_id(leaf, first, end)) for first, end in _runs(new)]
     return left
 
@@ -133,7 +133,7 @@ def _span_id(leaf: LeafId, first: int, last: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class KeyedFunction:
     """A function that equals any other with the same ``key``, so that a retrieval does not ask the same twice."""
 
     key: tuple[Any, ...]
@@ -161,11 +161,11 @@ class GraphResult:
 
         If a result has no score, its score is 1 / rank, with its rank within its kind.
         """
-        found = {"chunk": self.chunks, "entity": self.entities, "relation": self.relations}
+        by_kind = {"chunk": self.chunks, "entity": self.entities, "relation": self.relations}
         scored = [
             replace(each, score=1 / rank if each.score is None else each.score)
             for kind in kinds
-            for rank, each in enumerate(found[kind], start=1)
+            for rank, each in enumerate(by_kind[kind], start=1)
         ]
         return sorted(scored, key=lambda each: -(each.score or 0.0))
 
@@ -216,12 +216,14 @@ def check_kinds(kinds: Any) -> tuple[str, ...]:
     return tuple(kinds)
 
 
-def as_passage(found: HostResult, source: str) -> Passage:
+def as_passage(result: HostResult, source: str) -> Passage:
     """A result as a passage that does not belong to an index."""
-    score = found.score or 0.0
-    trace = Trace(hits=(TracedHit(0, score, source),), kind=found.kind)
-    metadata = dict(found.metadata)
-    return Passage(found.id or "", "", None, None, found.text, score, metadata, trace, kind=found.kind, hidden=found.hidden)
+    score = result.score or 0.0
+    trace = Trace(hits=(TracedHit(0, score, source),), kind=result.kind)
+    metadata = dict(result.metadata)
+    return Passage(
+        result.id or "", "", None, None, result.text, score, metadata, trace, kind=result.kind, hidden=result.hidden
+    )
 
 
 def leaf_or_none(id_: str) -> str | None:

@@ -102,8 +102,8 @@ class LightRAG(Strategy):
             SourceFailed: if LightRAG fails.
         """
         texts = query_texts(_NAME, queries)
-        found = yield from ask_once(texts, self._key, self._ask, self._aask)
-        return (yield from lead_back(_NAME, texts, [each.passages(self.kinds) for each in found], context))
+        results = yield from ask_once(texts, self._key, self._ask, self._aask)
+        return (yield from lead_back(_NAME, texts, [each.passages(self.kinds) for each in results], context))
 
     def retrieve_data(self, question: str, shape: LightRAGShape = "chunks") -> Any:
         """Return the graph's results for a question, in one of several shapes.
@@ -146,8 +146,8 @@ class LightRAG(Strategy):
         async def work(instance: Any) -> Any:
             if shape in ("context", "answer"):
                 return await self._text(instance, question, only_need_context=shape == "context")
-            found = await self._find(instance, question)
-            return found.in_shape(shape, self.kinds, _NAME)
+            result = await self._find(instance, question)
+            return result.in_shape(shape, self.kinds, _NAME)
 
         return work
 
@@ -196,14 +196,14 @@ def check_params(params: object) -> None:
     if not isinstance(params, Mapping):
         raise InvalidArgument(f"params must be a mapping of options of lightrag.QueryParam, got {shown(params)}")
     default = _query_param()()
-    known = [each.name for each in dataclasses.fields(default) if each.name not in _OURS]
+    names = [each.name for each in dataclasses.fields(default) if each.name not in _OURS]
     for name, value in params.items():
         if name in _OURS:
             raise InvalidArgument(f"params must not have {name!r}: {_OURS[name]}")
-        if name not in known:
+        if name not in names:
             raise InvalidArgument(
-                f"params must have options of lightrag.QueryParam, got {shown(name)}{did_you_mean(name, known)}; "
-                f"they are {', '.join(known)}"
+                f"params must have options of lightrag.QueryParam, got {shown(name)}{did_you_mean(name, names)}; "
+                f"they are {', '.join(names)}"
             )
         _check_value(name, value, getattr(default, name))
 
@@ -212,8 +212,8 @@ def make_param(instance: Any, mode: str, params: Mapping[str, Any], *, only_need
     """Make the ``lightrag.QueryParam`` of a question. Each question gets its own, since LightRAG writes into it."""
     # Without a reranking model LightRAG would log a warning at each question.
     reranks = getattr(instance, "rerank_model_func", None) is not None
-    given = {name: _plain(value) for name, value in params.items()}
-    options = {"enable_rerank": reranks, **given, "mode": mode, "only_need_context": only_need_context, "stream": False}
+    own = {name: _plain(value) for name, value in params.items()}
+    options = {"enable_rerank": reranks, **own, "mode": mode, "only_need_context": only_need_context, "stream": False}
     return _query_param()(**options)
 
 
@@ -251,11 +251,11 @@ _CHUNK_OF = re.compile(r"(.+)-chunk-\d+", re.DOTALL)  # the id of a chunk that L
 
 async def read_data(instance: Any, data: Mapping[str, Any]) -> GraphResult:
     """The chunks, entities and relations of an answer, each with the ids of the documents that it comes from."""
-    found = data.get("data") or {}
-    chunks, entities, relations = (found.get(name) or [] for name in ("chunks", "entities", "relationships"))
-    met = [str(each.get("chunk_id", "")) for each in chunks]
-    met += [id_ for each in (*entities, *relations) for id_ in _split(each.get("source_id"))]
-    documents = await _documents(instance, list(dict.fromkeys(met)))
+    content = data.get("data") or {}
+    chunks, entities, relations = (content.get(name) or [] for name in ("chunks", "entities", "relationships"))
+    chunk_ids = [str(each.get("chunk_id", "")) for each in chunks]
+    chunk_ids += [id_ for each in (*entities, *relations) for id_ in _split(each.get("source_id"))]
+    documents = await _documents(instance, list(dict.fromkeys(chunk_ids)))
 
     def sources(each: Mapping[str, Any]) -> list[str]:
         return list(dict.fromkeys(documents[id_] for id_ in _split(each.get("source_id"))))
@@ -284,8 +284,8 @@ def _chunk(chunk: Mapping[str, Any], documents: Mapping[str, str]) -> HostResult
     source = documents.get(id_, "")
     metadata = {"chunk_id": id_, "source_ids": [source] if source else [], "file_path": chunk.get("file_path")}
     # The chunk of a leaf gets the leaf's id, and so becomes that leaf.
-    known = leaf_or_none(source) or id_ or None
-    return HostResult(known, str(chunk.get("content", "")), None, plain(metadata), "chunk")
+    result_id = leaf_or_none(source) or id_ or None
+    return HostResult(result_id, str(chunk.get("content", "")), None, plain(metadata), "chunk")
 
 
 def _entity(entity: Mapping[str, Any], sources: Callable[[Mapping[str, Any]], list[str]]) -> HostResult:

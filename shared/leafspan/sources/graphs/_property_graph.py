@@ -133,17 +133,16 @@ class PropertyGraph(Strategy):
             SourceFailed: if the graph fails.
         """
         texts = query_texts(_NAME, queries)
-        asked = [Keywords() for _ in texts]
+        keywords = [Keywords() for _ in texts]
         if (model := self._model) is not None:
             prompts = tuple(self._prompt_for(text) for text in texts)
             answers = yield Generate(prompts, model, model.ask)
-            asked = [Keywords.read(answer, self.keywords) for answer in answers]
-        words = {text: each.words for text, each in zip(texts, asked, strict=True)}
+            keywords = [Keywords.read(answer, self.keywords) for answer in answers]
+        words = {text: each.words for text, each in zip(texts, keywords, strict=True)}
         ask, aask = partial(self._ask, words), partial(self._aask, words)
         results = yield from ask_once(texts, (*self._key, *words.items()), ask, aask)
-        found = [each.passages(self.kinds) for each in results]
-        rows = yield from lead_back(_NAME, texts, found, context)
-        return [[_noted(found, each.note) for found in row] for row, each in zip(rows, asked, strict=True)]
+        rows = yield from lead_back(_NAME, texts, [each.passages(self.kinds) for each in results], context)
+        return [[_noted(candidate, each.note) for candidate in row] for row, each in zip(rows, keywords, strict=True)]
 
     def retrieve_data(self, question: str, shape: PropertyGraphShape = "chunks") -> Any:
         """Return the graph's results for a question, in one of several shapes.
@@ -210,8 +209,8 @@ class PropertyGraph(Strategy):
                 )
 
 
-def _noted(found: Candidate, note: str) -> Candidate:
-    return replace(found, trace=found.trace + Trace(notes=(f"{_NAME}: {note}",))) if note else found
+def _noted(candidate: Candidate, note: str) -> Candidate:
+    return replace(candidate, trace=candidate.trace + Trace(notes=(f"{_NAME}: {note}",))) if note else candidate
 
 
 _ARROW = " -> "
@@ -227,8 +226,8 @@ def ask_retriever(retriever: Any, question: str) -> GraphResult:
     """
     chunks: list[HostResult] = []
     relations: list[HostResult] = []
-    for found in retriever.retrieve(question):
-        node, score, text = found.node, found.score, found.node.get_content()
+    for scored in retriever.retrieve(question):
+        node, score, text = scored.node, scored.score, scored.node.get_content()
         source = str(node.ref_doc_id or "")
         if _is_relation(text):
             relations.append(_relation(text, source, score))
@@ -257,11 +256,11 @@ def _relation(text: str, source: str, score: float | None) -> HostResult:
 
 def _each_once(results: Iterable[HostResult]) -> tuple[HostResult, ...]:
     """The results, best first, one for each id. If several have an id, the first one with a text wins."""
-    found: dict[str | None, HostResult] = {}
+    best: dict[str | None, HostResult] = {}
     for each in sorted(results, key=lambda each: -(each.score or 0.0)):
-        if each.id not in found or (each.text and not found[each.id].text):
-            found[each.id] = each
-    return tuple(found.values())
+        if each.id not in best or (each.text and not best[each.id].text):
+            best[each.id] = each
+    return tuple(best.values())
 
 
 _MODEL = "the language model"

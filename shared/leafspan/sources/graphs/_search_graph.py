@@ -40,10 +40,10 @@ class GraphSearch:
         start = set(scores)
         relations = self._walk(store, scores)
         wanted = start.union(*((each.source, each.target) for each in relations))
-        met = {id_: entities[id_] for id_ in wanted if id_ in entities}
+        reached = {id_: entities[id_] for id_ in wanted if id_ in entities}
         return GraphResult(
-            chunks=tuple(_chunks(store, _chunk_scores(met, scores, relations))),
-            entities=tuple(_entity(each, scores[each.id], relations) for each in _best_first(met.values(), scores)),
+            chunks=tuple(_chunks(store, _chunk_scores(reached, scores, relations))),
+            entities=tuple(_entity(each, scores[each.id], relations) for each in _best_first(reached.values(), scores)),
             relations=tuple(_relation(each, score) for each, score in relations.items()),
         )
 
@@ -58,20 +58,20 @@ class GraphSearch:
 
     def _walk(self, store: Any, scores: dict[str, float]) -> dict[Relation, float]:
         """The best relations within reach, with scores. Adds the entities at their ends to ``scores``."""
-        found: dict[Relation, float] = {}
+        relations: dict[Relation, float] = {}
         edge = list(scores)
         for _ in range(self.depth):
             reached: dict[str, float] = {}
             for relation in read_relations(store, edge, _MOST_READ):
                 ends = (relation.source, relation.target)
                 score = max((scores[end] for end in ends if end in scores), default=0.0)
-                found.setdefault(relation, score)
+                relations.setdefault(relation, score)
                 for end in ends:
                     if end not in scores:
                         reached[end] = max(_STEP * score, reached.get(end, 0.0))
             scores |= reached
             edge = list(reached)
-        best = sorted(found.items(), key=lambda item: (-item[1], item[0]))[: self.limit]
+        best = sorted(relations.items(), key=lambda item: (-item[1], item[0]))[: self.limit]
         return dict(best)
 
 
@@ -98,24 +98,24 @@ def _chunk_scores(
     entities: Mapping[str, Entity], scores: Mapping[str, float], relations: Mapping[Relation, float]
 ) -> dict[str, float]:
     """The ids of the entities' and relations' chunks, each with the best score of its entities and relations."""
-    found: dict[str, float] = {}
+    best: dict[str, float] = {}
     pairs = [(each.chunk, score) for each, score in relations.items()]
     pairs += [(each.chunk, scores[each.id]) for each in entities.values()]
     for id_, score in pairs:
         if id_:
-            found[id_] = max(score, found.get(id_, score))
-    return found
+            best[id_] = max(score, best.get(id_, score))
+    return best
 
 
 def _chunks(store: Any, scores: Mapping[str, float]) -> list[HostResult]:
     stored = read_chunks(store, scores)
-    found = []
+    chunks = []
     for id_, score in sorted(scores.items(), key=lambda item: (-item[1], item[0])):
         leaf = leaf_or_none(id_)
         chunk = stored.get(id_) or (Chunk(leaf, "", {"chunk_id": id_, "source_ids": [leaf]}) if leaf else None)
         if chunk is not None:  # a chunk without a text can be shown only if it is a leaf of an index
-            found.append(HostResult(chunk.id, chunk.text, score, chunk.metadata, "chunk"))
-    return found
+            chunks.append(HostResult(chunk.id, chunk.text, score, chunk.metadata, "chunk"))
+    return chunks
 
 
 def _entity(entity: Entity, score: float, relations: Mapping[Relation, float]) -> HostResult:
@@ -222,8 +222,8 @@ def check_graph(graph: Any) -> None:
 def read_entities(store: Any) -> list[Entity]:
     """All entities, by id."""
     nodes = (node for node in store.get() if not _is_chunk(node))
-    found = [_stored_entity(node.id, getattr(node, "name", None), node.label, node.properties) for node in nodes]
-    return sorted(found, key=lambda entity: entity.id)
+    entities = [_stored_entity(node.id, getattr(node, "name", None), node.label, node.properties) for node in nodes]
+    return sorted(entities, key=lambda entity: entity.id)
 
 
 def read_relations(store: Any, ids: Sequence[str], most: int) -> list[Relation]:
@@ -245,23 +245,23 @@ def read_chunks(store: Any, ids: Iterable[str]) -> dict[str, Chunk]:
 
 
 def _stored_relation(source: Any, relation: Any, target: Any) -> Relation:
-    chunk = _known(relation.properties.get(SOURCE_KEY)) or _known(source.properties.get(SOURCE_KEY))
+    chunk = _id_or_empty(relation.properties.get(SOURCE_KEY)) or _id_or_empty(source.properties.get(SOURCE_KEY))
     return Relation(str(source.id), str(relation.label), str(target.id), chunk)
 
 
 def _stored_entity(id_: Any, name: Any, label: Any, stored: Mapping[str, Any]) -> Entity:
     properties = {key: value for key, value in stored.items() if _is_plain(key, value)}
     description = str(properties.pop("description", "") or properties.pop("entity_description", ""))
-    return Entity(str(id_), str(name or id_), str(label), description, _known(stored.get(SOURCE_KEY)), properties)
+    return Entity(str(id_), str(name or id_), str(label), description, _id_or_empty(stored.get(SOURCE_KEY)), properties)
 
 
 def _stored_chunk(id_: Any, text: Any, stored: Mapping[str, Any]) -> Chunk:
-    document = _known(stored.get("ref_doc_id"))
+    document = _id_or_empty(stored.get("ref_doc_id"))
     # LlamaIndex may have split a leaf further; each piece then names the leaf as its document.
-    known = leaf_or_none(str(id_)) or leaf_or_none(document) or str(id_)
+    leaf = leaf_or_none(str(id_)) or leaf_or_none(document) or str(id_)
     metadata = {key: value for key, value in stored.items() if _is_plain(key, value)}
-    metadata |= {"chunk_id": str(id_), "source_ids": [document or known]}
-    return Chunk(known, str(text or ""), metadata)
+    metadata |= {"chunk_id": str(id_), "source_ids": [document or leaf]}
+    return Chunk(leaf, str(text or ""), metadata)
 
 
 def _is_chunk(node: Any) -> bool:
@@ -272,7 +272,7 @@ def _is_plain(key: str, value: Any) -> bool:
     return key not in _OF_LLAMAINDEX and value is not None
 
 
-def _known(id_: Any) -> str:
+def _id_or_empty(id_: Any) -> str:
     return "" if id_ in (None, "None") else str(id_)  # LlamaIndex stores None as a text
 
 
@@ -292,9 +292,9 @@ def similarities(store: Any, embedder: object, question: str, texts: Sequence[st
     if vectors:
         kept = {**kept, **dict(zip(new, vectors, strict=True))}
         _keep(store, embedder, model, {text: kept[text] for text in texts})
-    asked = normalize(check_vectors(model.queries([question]), [question], name=model.name))[0]
+    vector = normalize(check_vectors(model.queries([question]), [question], name=model.name))[0]
     matrix = np.stack([kept[text] for text in texts])
-    return [float(cosine) for cosine in matrix @ asked]
+    return [float(cosine) for cosine in matrix @ vector]
 
 
 def _embed(model: Embedder, texts: Sequence[str]) -> Any:
@@ -304,9 +304,9 @@ def _embed(model: Embedder, texts: Sequence[str]) -> Any:
 
 def _vectors(store: Any, embedder: object) -> tuple[Embedder, _Texts]:
     with _lock:
-        known = _of(store).get(id(embedder))
-    if known is not None:
-        return known[1], known[2]
+        kept = _of(store).get(id(embedder))
+    if kept is not None:
+        return kept[1], kept[2]
     return default_embedder() if embedder is None else to_embedder(embedder), {}
 
 

@@ -70,8 +70,8 @@ class Allowed:
 
     def find(self, table: Any) -> str | None:
         """Return the allowed table that a query names, or None if the query may not read that table."""
-        asked = name_in_query(table, self.dialect)
-        return next((name for name in self.columns if asked in names_in_option(name, self.dialect)), None)
+        wanted = name_in_query(table, self.dialect)
+        return next((name for name in self.columns if wanted in names_in_option(name, self.dialect)), None)
 
     def may_read(self, table: str, column: str) -> bool:
         """Whether a query may read a column of a table. The column "" asks about the table itself."""

@@ -54,9 +54,9 @@ class Attempts:
     prompt: str
     repair_prompt: str
 
-    def answer(self, asked: str) -> StrategyFlow[Answer]:
+    def answer(self, text: str) -> StrategyFlow[Answer]:
         """Return the answer to SQL or a question."""
-        question = yield from self._preprocessed(asked)
+        question = yield from self._preprocessed(text)
         sql: str | LeafspanError = question
         # Parsing a long text takes time, so that it does not happen in the event loop either.
         if self.generate is not None and not (yield CallFunction(self._is_sql, (question,))):
@@ -79,16 +79,16 @@ class Attempts:
             )
         raise outcome
 
-    def _preprocessed(self, asked: str) -> StrategyFlow[str]:
+    def _preprocessed(self, text: str) -> StrategyFlow[str]:
         if self.preprocess_query is None:
-            return asked
+            return text
         preprocess = self.preprocess_query
 
         def call(question: str) -> str:
             with calling("preprocess_query of SQL,", preprocess, question):
                 return preprocess(question)
 
-        question: Any = yield CallFunction(call, (asked,))
+        question: Any = yield CallFunction(call, (text,))
         if not isinstance(question, str) or not question.strip():
             refuse_coroutine("preprocess_query", question)
             raise InvalidArgument(f"preprocess_query must return a text that is not blank, got {shown(question)}")
@@ -99,8 +99,8 @@ class Attempts:
 
     def _call(self, sql: str, attempt: int) -> CallFunction:
         """The call that runs SQL. It runs once in a retrieval, so that every step of the retrieval sees the same rows."""
-        asked = (id(self.database), repr(self.allowed), tuple(self.functions), self.row_limit, self.timeout)
-        return CallFunction(self._attempt, (sql,), key=(*asked, sql, attempt), what=self._waited_for)
+        key = (id(self.database), repr(self.allowed), tuple(self.functions), self.row_limit, self.timeout)
+        return CallFunction(self._attempt, (sql,), key=(*key, sql, attempt), what=self._waited_for)
 
     @property
     def _waited_for(self) -> str:

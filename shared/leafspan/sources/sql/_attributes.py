@@ -44,8 +44,8 @@ def find_attributes(tree: Any, dialect: str, functions: Collection[str]) -> tupl
 
     if dialect != "postgres":
         return ()
-    known = harmless_functions(dialect) | set(_HARMLESS.split()) | set(functions)
-    found: dict[Attribute, None] = {}
+    harmless = harmless_functions(dialect) | set(_HARMLESS.split()) | set(functions)
+    attributes: dict[Attribute, None] = {}
     named = {
         (column.table.lower(), _name(column.this)): None
         for column in tree.find_all(exp.Column)
@@ -56,12 +56,12 @@ def find_attributes(tree: Any, dialect: str, functions: Collection[str]) -> tupl
     for source in tree.find_all(exp.Table, exp.Subquery):
         sources.setdefault(source.alias_or_name.lower(), []).append(source)
     for of, name in named:
-        if name not in known:
-            found.update(dict.fromkeys(_of_sources(sources.get(of, ()), common, name)))
+        if name not in harmless:
+            attributes.update(dict.fromkeys(_of_sources(sources.get(of, ()), common, name)))
     for dot in tree.find_all(exp.Dot):
-        if isinstance(dot.expression, exp.Identifier) and (name := _name(dot.expression)) not in known:
-            found[Attribute(name, ())] = None
-    return tuple(found)
+        if isinstance(dot.expression, exp.Identifier) and (name := _name(dot.expression)) not in harmless:
+            attributes[Attribute(name, ())] = None
+    return tuple(attributes)
 
 
 def check_attributes(connection: Any, attributes: Sequence[Attribute]) -> None:
@@ -72,9 +72,9 @@ def check_attributes(connection: Any, attributes: Sequence[Attribute]) -> None:
         return
     find = text(_FUNCTIONS).bindparams(bindparam("names", expanding=True))
     names = sorted({each.name for each in attributes})
-    found = {str(name) for (name,) in connection.execute(find, {"names": names})}
+    existing = {str(name) for (name,) in connection.execute(find, {"names": names})}
     for each in attributes:
-        if each.name in found and not _is_column(connection, each):
+        if each.name in existing and not _is_column(connection, each):
             raise RefusedQuery(
                 f"a query may only call functions that are known to be harmless, got {each.name} after a dot, which calls "
                 f"{each.name}(); if {each.name}() only reads, name it in functions="

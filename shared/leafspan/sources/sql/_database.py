@@ -44,11 +44,11 @@ class Database:
     memory has only one connection, so that each query uses a copy of the database.
     """
 
-    def __init__(self, engine: Any, *, given: bool, timeout: float = 30.0) -> None:
+    def __init__(self, engine: Any, *, is_shared: bool, timeout: float = 30.0) -> None:
         self.dialect = dialect_of(engine.dialect.name)
         self.address = safe_address(engine.url)
         self._engine = engine
-        self._given = given
+        self._is_shared = is_shared
         self._timeout = timeout
         self._secrets = secrets_of(engine.url)
         self._process = os.getpid()
@@ -68,12 +68,12 @@ class Database:
     @property
     def _identity(self) -> tuple[object, ...]:
         """What equal databases share: the given engine, or the URL."""
-        return (id(self._engine),) if self._given else (self._engine.url, self._timeout)
+        return (id(self._engine),) if self._is_shared else (self._engine.url, self._timeout)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the URL. Unpickling opens the database again."""
-        if self._given or self._secrets:
-            why = "its Engine belongs to one process" if self._given else "its URL has a password"
+        if self._is_shared or self._secrets:
+            why = "its Engine belongs to one process" if self._is_shared else "its URL has a password"
             raise TypeError(
                 f"the database {self.address} cannot be pickled or copied, and neither can its strategy, since {why}: "
                 "make the strategy again where it is needed"
@@ -85,8 +85,8 @@ class Database:
         """Make a database of a URL or an Engine."""
         if isinstance(thing, Database):
             return thing
-        engine, given = to_engine(thing, timeout)
-        return cls(engine, given=given, timeout=timeout)
+        engine, is_shared = to_engine(thing, timeout)
+        return cls(engine, is_shared=is_shared, timeout=timeout)
 
     def run(
         self, query: Checked, limit: int, deadline: Deadline, allowed: Allowed | None, functions: Collection[str] = ()
@@ -182,20 +182,20 @@ class Database:
 
     @contextmanager
     def _connected(self) -> Iterator[Any]:
-        if self._given and self._process != os.getpid():
+        if self._is_shared and self._process != os.getpid():
             self._engine.dispose(close=False)  # the connections belong to the process that was forked
             self._process = os.getpid()
         connection = self._engine.connect()
         copy: Any = None
         try:
-            if self._given and self.dialect == "sqlite":
+            if self._is_shared and self.dialect == "sqlite":
                 driver = sqlite.check_driver(connection.connection.dbapi_connection)
                 if sqlite.is_in_memory(driver):
                     copy = sqlite.copy_in_memory(driver)
                     connection.close()
                     connection = engine_over(copy).connect()
             connection = with_transactions(connection)
-            if self._given and copy is None:
+            if self._is_shared and copy is None:
                 connection.detach()
             yield connection
         finally:

@@ -76,13 +76,13 @@ def _engine_of(url: Any, timeout: float) -> Any:
         ) from None
     _check_blocking(engine.dialect)
     if dialect == "sqlite":
-        [path], found = engine.dialect.create_connect_args(url)
+        [path], options_of_url = engine.dialect.create_connect_args(url)
         if path in ("", ":memory:") or "mode=memory" in path:
             raise InvalidArgument(
                 "a database in memory is empty when it is opened again: pass an Engine with "
                 'poolclass=StaticPool, connect_args={"check_same_thread": False}'
             )
-        creator = sqlite.read_only_creator(path, {name: value for name, value in found.items() if name != "uri"})
+        creator = sqlite.read_only_creator(path, {name: value for name, value in options_of_url.items() if name != "uri"})
         engine = create_engine(url, creator=creator, **options)
     return engine
 
@@ -100,8 +100,8 @@ def connect_arguments(driver: str, seconds: float) -> dict[str, Any]:
     if driver == "pg8000":
         return {"timeout": seconds}
     whole = max(1, ceil(seconds))
-    known = driver in ("psycopg", "psycopg2")
-    return {"connect_timeout": max(2, whole), "tcp_user_timeout": 1000 * whole} if known else {}
+    has_timeouts = driver in ("psycopg", "psycopg2")
+    return {"connect_timeout": max(2, whole), "tcp_user_timeout": 1000 * whole} if has_timeouts else {}
 
 
 def with_transactions(connection: Any) -> Any:
@@ -169,11 +169,11 @@ _SECRET = re.compile(r"(?i)password|passwd|pwd|secret|token|key")
 
 def secrets_of(url: Any) -> tuple[str, ...]:
     """The secrets in a database's URL: its password, and options whose names sound like passwords."""
-    found: list[str] = [] if url.password is None else [str(url.password)]
+    secrets: list[str] = [] if url.password is None else [str(url.password)]
     for name, value in url.query.items():
         if _SECRET.search(name):
-            found += [value] if isinstance(value, str) else value
-    return tuple(secret for secret in found if secret)
+            secrets += [value] if isinstance(value, str) else value
+    return tuple(secret for secret in secrets if secret)
 
 
 def without_secrets(message: str, secrets: Iterable[str]) -> str:

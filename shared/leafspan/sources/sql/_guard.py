@@ -32,8 +32,8 @@ class Source:
         places = []
         for name in key:
             same = [place for place, each in enumerate(result) if each.lower() == name.lower()]
-            known = self.columns is None or name.lower() in self.columns
-            if len(same) != 1 or not known or name.lower() in self.renamed:
+            is_column = self.columns is None or name.lower() in self.columns
+            if len(same) != 1 or not is_column or name.lower() in self.renamed:
                 return None
             places.append(same[0])
         return tuple(places) or None
@@ -111,7 +111,7 @@ class Guard:
         return Checked(written, source, attributes, find_own_types(again, self.dialect) if self.allowed else ())
 
     def _check_nodes(self, speech: Language, tree: Any, sql: str) -> None:
-        known = harmless_functions(self.dialect)
+        harmless = harmless_functions(self.dialect)
         for node in list(tree.walk()):
             if type(node).__name__ in ("ByteString", "RawString", "Heredoc") and self.dialect == "postgres":
                 _make_plain(node)
@@ -127,10 +127,10 @@ class Guard:
                 raise RefusedQuery(f"a query must only read, got {node.name}, which looks names up in the catalog")
             if type(node).__name__ == "Anonymous":
                 name = _function_name(node)
-                if name not in self.functions and name.removeprefix("pg_catalog.") not in known | set(self.functions):
+                if name not in self.functions and name.removeprefix("pg_catalog.") not in harmless | set(self.functions):
                     raise RefusedQuery(
                         f"a query may only call functions that are known to be harmless, got {name}() in {shown(sql)}"
-                        f"{did_you_mean(name, known)}; if {name}() only reads, name it in functions="
+                        f"{did_you_mean(name, harmless)}; if {name}() only reads, name it in functions="
                     )
             elif type(node).__name__ == "Dot" and _is_function(node.expression) and not _in_anonymous_call(node):
                 raise RefusedQuery(f"a function of a schema must be named in functions=, got {_piece(speech, node)}")

@@ -83,10 +83,10 @@ def check_columns(tree: Any, tables: Sequence[Any], restricted: Sequence[tuple[A
     common = {each.alias.lower() for each in tree.find_all(exp.CTE)}
     subqueries = {each.alias.lower() for each in tree.find_all(exp.Subquery) if each.alias}
     free = renamed | common | subqueries
-    known = set().union(*own.values()) | {each.alias_or_name.lower() for each in tables}
-    known |= {name.name.lower() for alias in tree.find_all(exp.TableAlias) for name in alias.columns}
-    known |= {each.alias.lower() for each in tree.find_all(exp.Alias)} | free | _UNITS
-    known |= {each.alias_or_name.lower() for each in tree.find_all(exp.Table, exp.Lateral, exp.Unnest)}
+    names = set().union(*own.values()) | {each.alias_or_name.lower() for each in tables}
+    names |= {name.name.lower() for alias in tree.find_all(exp.TableAlias) for name in alias.columns}
+    names |= {each.alias.lower() for each in tree.find_all(exp.Alias)} | free | _UNITS
+    names |= {each.alias_or_name.lower() for each in tree.find_all(exp.Table, exp.Lateral, exp.Unnest)}
     # If a table's columns are not known here, a name without a table may be one of them.
     certain = (
         len(restricted) == len(tables)
@@ -96,7 +96,7 @@ def check_columns(tree: Any, tables: Sequence[Any], restricted: Sequence[tuple[A
     for said, of, name in _names_of_columns(tree):
         if of in own and of not in free and name not in own[of]:
             raise _refused_column(said, sorted(own[of]))
-        if certain and name not in known and (not of or _names_all(tree)):
+        if certain and name not in names and (not of or _names_all(tree)):
             raise _refused_column(said, sorted(set().union(*own.values())))
 
 
@@ -126,8 +126,8 @@ def _names_all(tree: Any) -> bool:
     )
 
 
-def _refused_column(said: str, known: Sequence[str]) -> RefusedQuery:
-    return RefusedQuery(f"a query may only read the columns that tables= names ({', '.join(known)}), got {said}")
+def _refused_column(said: str, columns: Sequence[str]) -> RefusedQuery:
+    return RefusedQuery(f"a query may only read the columns that tables= names ({', '.join(columns)}), got {said}")
 
 
 def is_common_table(table: Any, dialect: str) -> bool:

@@ -146,7 +146,7 @@ def table_passage(rows: Rows, extract: Extract, notes: Sequence[str], *, with_qu
     if not rows.rows:
         return []
     assert not callable(extract)
-    columns = _known(extract, rows.columns) if extract is not None else rows.columns
+    columns = _checked_columns(extract, rows.columns) if extract is not None else rows.columns
     places = [rows.columns.index(name) for name in columns]
     lines = [columns, ["---"] * len(columns), *([as_text(row[place]) for place in places] for row in rows.rows)]
     text = "\n".join(f"| {' | '.join(map(_cell, line))} |" for line in lines)
@@ -164,13 +164,13 @@ def _text(values: Mapping[str, Any], columns: Sequence[str], extract: Extract) -
         if not isinstance(text, str):
             raise unusable("extract of SQL,", extract, "return a text", text)
         return text
-    chosen = columns if extract is None else _known(extract, columns)
+    chosen = columns if extract is None else _checked_columns(extract, columns)
     if extract is not None and len(chosen) == 1:
         return as_text(values[chosen[0]])
     return "\n".join(f"{name}: {as_text(values[name])}" for name in chosen)
 
 
-def _known(extract: Sequence[str], columns: Sequence[str]) -> Sequence[str]:
+def _checked_columns(extract: Sequence[str], columns: Sequence[str]) -> Sequence[str]:
     for name in extract:
         if name not in columns:
             raise InvalidArgument(

@@ -119,7 +119,7 @@ def _read_table(
         for own, other in zip(foreign["constrained_columns"], foreign["referred_columns"], strict=False):
             references[own] = f"references {of}({quote(other)})"
     shown = None if columns is None else {each.lower() for each in columns}
-    found = []
+    described = []
     for column in inspector.get_columns(name, schema=schema):
         if shown is not None and column["name"].lower() not in shown:
             continue
@@ -130,10 +130,10 @@ def _read_table(
         ]
         remark = ", ".join(each for each in remarks if each)
         comment = column.get("comment") or ""
-        found.append(
+        described.append(
             Column(column["name"], _type(column["type"]), f"{remark}{': ' if remark and comment else ''}{comment}")
         )
-    return Table(tuple(full_name), tuple(found), _comment(inspector, schema, name))
+    return Table(tuple(full_name), tuple(described), _comment(inspector, schema, name))
 
 
 def _type(kind: Any) -> str:

@@ -77,15 +77,15 @@ def restrict(
     connection.execute(f"PRAGMA busy_timeout = {int(1000 * deadline.left)}")
     connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST_VALUE)
-    known = harmless_functions("sqlite") | {name.lower() for name in functions}
-    known |= set(_KEYWORDS)
+    harmless = harmless_functions("sqlite") | {name.lower() for name in functions}
+    harmless |= set(_KEYWORDS)
     connection.text_factory = partial(str, encoding="utf-8", errors="replace")
     _connect_virtual_tables(connection)
 
     def permit(action: int, first: str | None, second: str | None, _database: str | None, view: str | None) -> int:
         if action in (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE):
             return sqlite3.SQLITE_OK
-        if action == sqlite3.SQLITE_FUNCTION and (second or "").lower() in known:
+        if action == sqlite3.SQLITE_FUNCTION and (second or "").lower() in harmless:
             return sqlite3.SQLITE_OK
         if action == sqlite3.SQLITE_READ and not second and (first or "").lower() not in stored:
             return sqlite3.SQLITE_OK  # SQLite counts the rows of a subquery

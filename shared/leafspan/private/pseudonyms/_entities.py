@@ -63,7 +63,7 @@ def shown_kind(kind: str) -> str:
     return plain[:32] or "ENTITY"
 
 
-class Met(NamedTuple):
+class Mention(NamedTuple):
     """A word in a text that looks like a pseudonym."""
 
     start: int
@@ -72,10 +72,10 @@ class Met(NamedTuple):
     kind: str
 
 
-def pseudonyms_in(text: str) -> Iterator[Met]:
+def pseudonyms_in(text: str) -> Iterator[Mention]:
     """The words in a text that look like pseudonyms, in order."""
     for match in PSEUDONYM.finditer(text):
-        yield Met(match.start(), match.end(), match[0], match[1])
+        yield Mention(match.start(), match.end(), match[0], match[1])
 
 
 class Found(NamedTuple):
@@ -115,15 +115,15 @@ def find_all(finders: Sequence[Finder], text: str, kept: Iterable[tuple[int, int
     What remains of the others becomes separate entities, so that no part of an entity stays in the text.
     """
     readings = _readings(text)
-    found = [each for finder in finders for each in _checked(finder, text)]
-    found += [each for finder in finders for reading in readings.items() for each in _in_reading(finder, text, *reading)]
+    entities = [each for finder in finders for each in _checked(finder, text)]
+    entities += [each for finder in finders for reading in readings.items() for each in _in_reading(finder, text, *reading)]
     chosen: list[Found] = []
-    if not found:
+    if not entities:
         return []
     taken = bytearray(len(text))
     for start, end in kept:
         taken[start:end] = b"\1" * (end - start)
-    for each in sorted(found, key=lambda each: (each.start - each.end, each.start)):
+    for each in sorted(entities, key=lambda each: (each.start - each.end, each.start)):
         for start, end in _free_runs(taken, each):
             if (start, end) == (each.start, each.end):
                 chosen.append(each)
@@ -196,31 +196,31 @@ def _free_runs(taken: bytearray, each: Found) -> list[tuple[int, int]]:
 def _checked(finder: Finder, text: str) -> list[Found]:
     name = getattr(finder, "__qualname__", type(finder).__qualname__)
     problem = ""
-    found: list[Found] = []
+    entities: list[Found] = []
     try:
-        found = [_to_found(each, len(text)) for each in finder(text)]
+        entities = [_to_entity(each, len(text)) for each in finder(text)]
     except Exception as error:  # its message or its cause may quote the text
         problem = f"the finder {name} failed with {type(error).__name__}"
         if isinstance(error, _NoEntity):
             problem = f"the finder {name} must return (start, end, kind) of entities in the text, got something else"
     if problem:
         raise FinderFailed(problem)
-    return found
+    return entities
 
 
 class _NoEntity(Exception):
     """A finder returned something that is not an entity."""
 
 
-def _to_found(given: Any, length: int) -> Found:
-    parts = tuple(given) if isinstance(given, tuple | list) else ()
+def _to_entity(result: Any, length: int) -> Found:
+    parts = tuple(result) if isinstance(result, tuple | list) else ()
     if not 3 <= len(parts) <= 4:
         raise _NoEntity
-    found = Found(*parts)
-    is_place = type(found.start) is int and type(found.end) is int and 0 <= found.start < found.end <= length
-    if not is_place or not isinstance(found.kind, str) or not isinstance(found.value, str | None):
+    entity = Found(*parts)
+    is_place = type(entity.start) is int and type(entity.end) is int and 0 <= entity.start < entity.end <= length
+    if not is_place or not isinstance(entity.kind, str) or not isinstance(entity.value, str | None):
         raise _NoEntity
-    return found
+    return entity
 
 
 class MaskedPlace(NamedTuple):

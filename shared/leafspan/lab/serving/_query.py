@@ -34,7 +34,7 @@ USUAL_PASSAGES = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PageQuery:
     """A question and its options as the user typed them. Nothing is checked yet."""
 
     question: str | None
@@ -46,9 +46,9 @@ class Asked:
     @classmethod
     def of(cls, fields: Iterable[tuple[str, str]], default: str) -> Self:
         """Read the fields of an address."""
-        given = [(key, value.strip()) for key, value in fields]
-        last = dict(given)
-        names = tuple(dict.fromkeys(value for key, value in given if key == "s" and value))
+        values = [(key, value.strip()) for key, value in fields]
+        last = dict(values)
+        names = tuple(dict.fromkeys(value for key, value in values if key == "s" and value))
         typed = {key: last.get(key, "") for key in ("k", "budget", "where")}
         return cls(last.get("q"), names or (default,), **typed)
 
@@ -60,7 +60,7 @@ class Asked:
             fields += [(key, value) for key in ("k", "budget", "where") if (value := getattr(self, key))]
         return f"./{page}?{urlencode(fields, errors='replace')}"
 
-    def check(self, known: Mapping[str, Config]) -> None:
+    def check(self, configs: Mapping[str, Config]) -> None:
         """Check the fields that do not depend on the index."""
         self.filter()
         self._number("k", self.k, MOST_PASSAGES)
@@ -72,7 +72,7 @@ class Asked:
         if len(self.strategies) > MOST_STRATEGIES:
             raise InvalidArgument(f"there must be at most {MOST_STRATEGIES} strategies, got {len(self.strategies)}")
         for name in self.strategies:
-            check_choice("strategy", name, known)
+            check_choice("strategy", name, configs)
 
     def filter(self) -> Any:
         """The filter, or None without one."""
@@ -125,25 +125,25 @@ class Answer:
         return Answer(self.strategy, kept, self.error, self.words)
 
 
-async def find_answers(view: View, asked: Asked, known: Mapping[str, Config], timeout: float) -> list[Answer]:
+async def find_answers(view: View, query: PageQuery, configs: Mapping[str, Config], timeout: float) -> list[Answer]:
     """Retrieve with each strategy. A strategy that fails does not keep the others from answering."""
-    return await asyncio.gather(*(_find(view, asked, name, known[name], timeout) for name in asked.strategies))
+    return await asyncio.gather(*(_find(view, query, name, configs[name], timeout) for name in query.strategies))
 
 
-async def _find(view: View, asked: Asked, name: str, config: Config, timeout: float) -> Answer:
+async def _find(view: View, query: PageQuery, name: str, config: Config, timeout: float) -> Answer:
     try:
-        found = await view.aretrieve(
-            asked.question,
+        passages = await view.aretrieve(
+            query.question,
             config.defaults().strategy,
-            where=asked.filter(),
+            where=query.filter(),
             timeout=timeout,
-            **asked.limits(config),
+            **query.limits(config),
         )
     except LeafspanError as error:
         return Answer(name, [], "; ".join([str(error), *getattr(error, "__notes__", [])]))
-    if not isinstance(found, Passages):
-        return Answer(name, found)
-    return Answer(name, found.worth_showing(), None, found.words, found.why_no_answer)
+    if not isinstance(passages, Passages):
+        return Answer(name, passages)
+    return Answer(name, passages.worth_showing(), None, passages.words, passages.why_no_answer)
 
 
 class Agreement(NamedTuple):
@@ -156,12 +156,12 @@ class Agreement(NamedTuple):
 
 def agreements(passage: Passage, others: Mapping[str, Sequence[Passage]]) -> list[Agreement]:
     """The other strategies that found the passage, or a part of it."""
-    found = []
+    all_agreements = []
     for strategy, passages in others.items():
         shares = {number: share for number, each in enumerate(passages, start=1) if (share := _share(passage, each))}
         if shares:
-            found.append(Agreement(strategy, tuple(shares), min(sum(shares.values()), 1.0)))
-    return found
+            all_agreements.append(Agreement(strategy, tuple(shares), min(sum(shares.values()), 1.0)))
+    return all_agreements
 
 
 def _share(passage: Passage, other: Passage) -> float:
