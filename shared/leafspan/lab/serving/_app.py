@@ -204,10 +204,7 @@ class Guard:
     """Passes only requests with the token that use this machine's own name to the application.
 
     Pages of others cannot know the token. If such a page gives this machine's address its own host name (DNS
-    rebinding), the guard refuses that name.
-
-    Attributes:
-        cut_off: Whether an answer was cut off because the server ended.
+    rebinding), the guard refuses that name. ``cut_off`` says whether an answer was cut off because the server ended.
     """
 
     def __init__(self, app: ASGIApp, token: str, port: int, headers: dict[str, str]) -> None:

@@ -103,20 +103,12 @@ class PageQuery:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The results of one strategy.
-
-    Attributes:
-        strategy: Name of the strategy.
-        passages: Its passages, best first.
-        error: The error, if the strategy failed. Default: None.
-        words: Finds the places of the question's words in a text. Default: None, which highlights no words.
-        why_no_answer: See ``Passages.why_no_answer``. Default: None.
-    """
+    """The results of one strategy, best first, or its error."""
 
     strategy: str
     passages: Sequence[Passage]
     error: str | None = None
-    words: Places | None = None
+    words: Places | None = None  # finds the places of the question's words in a text
     why_no_answer: str | None = None
 
     def of_document(self, document_id: str) -> Answer:

@@ -15,15 +15,10 @@ Note = list[list[Any]]
 
 @dataclass(slots=True)
 class Notes:
-    """The original contents of a document's masked parts.
+    """The original contents of a document's masked parts."""
 
-    Attributes:
-        parts: The places in each part, as plain values. Parts without a place are left out.
-        originals: For each pseudonym the first spelling of its original.
-    """
-
-    parts: dict[str, Any] = field(default_factory=dict)
-    originals: dict[str, str] = field(default_factory=dict)
+    parts: dict[str, Any] = field(default_factory=dict)  # the places in each part that has some, as plain values
+    originals: dict[str, str] = field(default_factory=dict)  # of each pseudonym, in its first spelling
 
     def remember(self, places: Collection[MaskedPlace]) -> Note:
         """Remember the originals at these places."""

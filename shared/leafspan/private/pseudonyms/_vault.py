@@ -27,25 +27,15 @@ _AT_ONCE = 500  # parameters of one statement
 
 @dataclass(frozen=True, slots=True)
 class VaultRecord:
-    """The notes on what was masked in one version of a document.
+    """The notes on what was masked in one version of a document."""
 
-    Attributes:
-        id: Its id, which is also in the masked document's metadata. Empty if nothing was masked.
-        home: The index that the document is in.
-        stored_ids: The ids that the document can have there, masked; the first says which document it is.
-        notes: The originals in each part of the document, as plain values.
-        originals: For each pseudonym in the document its original.
-        document: The masked id of the document, as views show it.
-        alias: ``Vault.alias`` of the clear id, if the id was masked. Otherwise empty.
-    """
-
-    id: str
-    home: str
-    stored_ids: tuple[str, ...]
-    notes: Mapping[str, Any]
-    originals: Mapping[str, str]
-    document: str = ""
-    alias: str = ""
+    id: str  # also in the masked document's metadata. Empty if nothing was masked
+    home: str  # the index that the document is in
+    stored_ids: tuple[str, ...]  # that the document can have there, masked; the first says which document it is
+    notes: Mapping[str, Any]  # the originals in each part of the document, as plain values
+    originals: Mapping[str, str]  # of each pseudonym in the document
+    document: str = ""  # its masked id, as views show it
+    alias: str = ""  # ``Vault.alias`` of the clear id, if the id was masked
 
 
 class Vault:
