@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from leafspan import Document, InvalidArgument
 from leafspan.documents import check_document
 from leafspan.filters import Columns, F, Where, apply_policy, constant, implied, to_filter
-from leafspan.filters._values import instant, kind
+from leafspan.filters._conditions import instant, kind
 from tests.profiles import examples
 
 BOOKS = [

@@ -62,8 +62,7 @@ _ABOUT = {
 }
 # Tests in other rooms that also test a module.
 _ELSEWHERE = {
-    "filters/_dialects.py": ("tests/peers/test_llamaindex_filters.py", "tests/peers/test_haystack_filters.py"),
-    "filters/_chroma.py": ("tests/peers/test_chroma_filters.py",),
+    "filters/_dialects.py": tuple(f"tests/peers/test_{each}_filters.py" for each in ("chroma", "haystack", "llamaindex")),
     "spans/_word_budget.py": ("tests/strategies/test_relevant_segments.py",),
     "strategies/_auto_merging.py": ("tests/spans/test_merging.py",),
     "strategies/_parent_document.py": ("tests/spans/test_parents.py",),

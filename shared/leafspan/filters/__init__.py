@@ -14,10 +14,10 @@ from leafspan.filters._conditions import (
     TextMatch,
     all_of,
     any_of,
+    instant,
 )
 from leafspan.filters._dialects import to_filter
 from leafspan.filters._expression import And, Where
-from leafspan.filters._values import instant
 
 __all__ = [
     "DOCUMENT_ID",

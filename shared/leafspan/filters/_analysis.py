@@ -7,9 +7,8 @@ from typing import Literal, TypeAlias, get_args
 
 from leafspan.checks import shown
 from leafspan.errors import InvalidArgument
-from leafspan.filters._conditions import DOCUMENT_ID, Condition, Equal, Exists, OneOf, all_of, any_of, value_of
+from leafspan.filters._conditions import DOCUMENT_ID, Condition, Equal, Exists, OneOf, all_of, any_of, canonical, value_of
 from leafspan.filters._expression import And, Joined, Not, Or, Where
-from leafspan.filters._values import canonical
 
 
 def implied(filter: Where | None) -> dict[str, object]:

@@ -11,9 +11,8 @@ from typing import Any, Never
 
 from leafspan.checks import did_you_mean, reason_of, shown
 from leafspan.errors import InvalidArgument
-from leafspan.filters._conditions import Contains, Equal, Exists, OneOf, Ordered, TextMatch, all_of, any_of
+from leafspan.filters._conditions import Contains, Equal, Exists, OneOf, Ordered, TextMatch, all_of, any_of, checked_scalars
 from leafspan.filters._expression import Where
-from leafspan.filters._values import checked_scalars
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -10,9 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 from leafspan.checks import shown
 from leafspan.errors import InvalidArgument
-from leafspan.filters._conditions import Condition, Contains, Equal, Exists, OneOf, Ordered, value_of
+from leafspan.filters._conditions import (
+    Condition,
+    Contains,
+    Equal,
+    Exists,
+    OneOf,
+    Ordered,
+    canonical,
+    instant,
+    is_number,
+    value_of,
+)
 from leafspan.filters._expression import And, Joined, Not, Where
-from leafspan.filters._values import canonical, instant, is_number
 
 if TYPE_CHECKING:
     import numpy as np

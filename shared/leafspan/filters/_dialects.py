@@ -1,28 +1,35 @@
-"""Converts the filters of other libraries: chooses the dialect, and reads Haystack's and LlamaIndex's."""
+"""Converts the filters of other libraries: Chroma's ``where``, Haystack's and LlamaIndex's."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 from leafspan.checks import plain_value, shown
 from leafspan.errors import InvalidArgument
 from leafspan.filters._builder import filter_from_text
-from leafspan.filters._chroma import from_chroma, refusal, showing
 from leafspan.filters._conditions import (
+    COMPARISONS,
     DOCUMENT_ID,
     Contains,
     Equal,
     Exists,
     OneOf,
     Ordered,
+    Scalar,
     TextMatch,
+    Value,
     all_of,
     any_of,
+    checked_scalar,
+    checked_value,
+    instant,
+    is_number,
+    kind,
 )
 from leafspan.filters._expression import MOST_LEVELS, Where
-from leafspan.filters._values import COMPARISONS, Scalar, Value, checked_scalar, checked_value, instant, is_number, kind
 
 
 def to_filter(thing: object) -> Where | None:
@@ -47,7 +54,8 @@ def _translated(thing: object) -> Where | None:
     if isinstance(thing, Mapping):
         if not thing:
             return None
-        return from_haystack(thing) if is_haystack(thing) else from_chroma(thing)
+        is_haystack = len(_KEYS & thing.keys()) >= 2  # a single one may be a key of the user's metadata
+        return from_haystack(thing) if is_haystack else from_chroma(thing)
     if is_llamaindex(thing):
         return from_llamaindex(thing) if getattr(thing, "filters", True) else None
     raise InvalidArgument(
@@ -56,13 +64,95 @@ def _translated(thing: object) -> Where | None:
     )
 
 
+def from_chroma(where: Mapping[object, object]) -> Where:
+    """The filter with its meaning in Chroma; a few more forms are allowed.
+
+    One mapping may have several keys or operators, which must all hold. ``$and`` and ``$or`` may have a single part,
+    ``$in`` and ``$nin`` an empty list, and ``$eq`` and ``$ne`` a whole list. There is ``$not``.
+
+    Ints equal floats by value. Chroma cuts 1.5 to 1 before it compares it with ints.
+    """
+    parts = []
+    for key, value in where.items():
+        if not isinstance(key, str) or not key:
+            raise refusal(f"a key must be a non-empty str, got {shown(key)}", where)
+        if key.startswith("$"):
+            parts.append(_chroma_logic(key, value))
+        elif key.startswith("#"):
+            raise refusal(f"the text of a document is no metadata: {key!r}", {key: value})
+        else:
+            parts.extend(_chroma_conditions(key, value))
+    return all_of(parts)
+
+
+def _chroma_logic(operator: str, operand: object) -> Where:
+    """A filter made of other filters."""
+    part = {operator: operand}
+    if operator == "$not":
+        if not isinstance(operand, Mapping):
+            raise refusal(f"$not needs a filter, got {shown(operand)}", part)
+        return ~from_chroma(operand)
+    if operator not in ("$and", "$or"):
+        advice = "such an operator belongs under a key" if operator in _CHROMA_OPERATORS else "one of $and, $or, $not"
+        raise refusal(f"unknown operator {operator!r}", part, advice)
+    if not isinstance(operand, list | tuple) or not operand:
+        raise refusal(f"{operator} needs a non-empty list of filters, got {shown(operand)}", part)
+    for item in operand:
+        if not isinstance(item, Mapping):
+            raise refusal(f"{operator} needs a list of filters, got {shown(item)}", part)
+    filters = [from_chroma(item) for item in operand]
+    return all_of(filters) if operator == "$and" else any_of(filters)
+
+
+def _chroma_conditions(key: str, value: object) -> list[Where]:
+    """The conditions on one key."""
+    part = {key: value}
+    if isinstance(value, list | tuple):
+        raise refusal(
+            "a list needs an operator", part, "$in for one of these values, $contains for a member, $eq for all of it"
+        )
+    if not isinstance(value, Mapping):
+        with showing(part):
+            return [_CHROMA_OPERATORS["$eq"](key, value)]
+    if not value:
+        raise refusal("an operator is missing", part, f"one of {_CHROMA_NAMES}")
+    filters = []
+    for operator, operand in value.items():
+        if not isinstance(operator, str) or operator not in _CHROMA_OPERATORS:
+            raise refusal(f"unknown operator {operator!r}", part, f"one of {_CHROMA_NAMES}")
+        with showing({key: {operator: operand}}, _chroma_advice(key, operator, operand)):
+            filters.append(_CHROMA_OPERATORS[operator](key, operand))
+    return filters
+
+
+def _chroma_advice(key: str, operator: str, bound: object) -> str:
+    """Advice on comparing texts and dates, which Chroma's dialect cannot."""
+    if operator not in _CHROMA_ORDERS or not isinstance(plain_value(bound), str):
+        return ""
+    return f"texts, such as ISO dates, are compared by F({key!r}) {_CHROMA_ORDERS[operator]} {shown(bound)}"
+
+
+def _chroma_ordered(operator: str, key: str, bound: object) -> Where:
+    if not is_number(plain_value(bound)):
+        raise InvalidArgument(f"an order comparison needs a number, got {shown(bound)}")
+    return Ordered(key, operator, bound)  # type: ignore[arg-type]
+
+
+_CHROMA_ORDERS: Mapping[str, str] = {"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
+_CHROMA_OPERATORS: Mapping[str, Callable[[str, Any], Where]] = {
+    "$eq": Equal,
+    "$ne": lambda key, value: ~Equal(key, value),
+    **{operator: partial(_chroma_ordered, order) for operator, order in _CHROMA_ORDERS.items()},
+    "$in": OneOf,
+    "$nin": lambda key, values: ~OneOf(key, values),
+    "$contains": Contains,
+    "$not_contains": lambda key, member: ~Contains(key, member),
+}
+_CHROMA_NAMES = ", ".join(_CHROMA_OPERATORS)
+
+
 _KEYS = frozenset({"field", "operator", "value", "conditions"})
 _NO_METADATA = frozenset({"meta", "content", "blob", "score", "embedding", "sparse_embedding"})
-
-
-def is_haystack(mapping: Mapping[object, object]) -> bool:
-    """Whether a mapping has at least two of Haystack's four keys. A single one may be a key of the user's metadata."""
-    return len(_KEYS & mapping.keys()) >= 2
 
 
 def from_haystack(filters: Mapping[object, object]) -> Where:
@@ -80,10 +170,8 @@ def from_haystack(filters: Mapping[object, object]) -> Where:
     for name in required:
         if name not in filters:
             raise refusal(f"{name!r} is missing", filters)
-    return _haystack_comparison(filters) if "field" in filters else _haystack_logic(filters)
-
-
-def _haystack_logic(filters: Mapping[object, object]) -> Where:
+    if "field" in filters:
+        return _haystack_comparison(filters)
     operator, conditions = filters["operator"], filters["conditions"]
     if operator not in ("AND", "OR", "NOT"):
         raise refusal(f"unknown operator {operator!r}", filters, "one of AND, OR, NOT")
@@ -261,3 +349,25 @@ _LLAMAINDEX_OPERATORS: Mapping[str, Callable[[str, Any], Where]] = {
     "text_match_insensitive": lambda key, part: TextMatch(key, part, ignore_case=True),
     "is_empty": lambda key, _: ~Exists(key) | Equal(key, ""),
 }
+
+
+_LONGEST = 200  # characters of a part in a message
+
+
+def refusal(rule: str, part: object, advice: str = "") -> InvalidArgument:
+    """An error with the message ``where: {rule} in {part}; {advice}``. A long part is shortened."""
+    try:
+        text = repr(part)
+    except Exception as error:  # nested too deep, or a user's own repr fails
+        text = f"a part whose repr fails with {type(error).__name__}"
+    shown = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+    return InvalidArgument(f"where: {rule} in {shown}{f'; {advice}' if advice else ''}")
+
+
+@contextmanager
+def showing(part: object, advice: str = "") -> Iterator[None]:
+    """Add the ``part`` of the filter, and advice, to every InvalidArgument that is raised inside."""
+    try:
+        yield
+    except InvalidArgument as error:
+        raise refusal(str(error), part, advice) from None
