@@ -33,10 +33,7 @@ from leafspan.filters._expression import MOST_LEVELS, Where
 
 
 def to_filter(thing: object) -> Where | None:
-    """The ``Where`` for a filter in any dialect, or None if the filter allows every document.
-
-    Each dialect keeps the meaning of its operators; see docs/filters.md.
-    """
+    """The ``Where`` for a filter in any dialect, which keeps its meaning, or None if it allows every document."""
     if thing is None or isinstance(thing, Where):
         return thing
     try:

@@ -37,11 +37,7 @@ _MOST_READ = 100_000  # characters
 
 
 def without_reasoning(answer: str) -> str:
-    """An answer of a language model without the thoughts before it; "" if it has only thoughts.
-
-    All answers pass through this function. It keeps the first 100,000 characters after the thoughts: an endless answer
-    would otherwise keep its readers busy for minutes.
-    """
+    """An answer of a language model without the thoughts before it, cut since an endless answer takes minutes to read."""
     ends = [end.end() for end in _END.finditer(answer)]
     if ends:
         return answer[ends[-1] : ends[-1] + _MOST_READ].strip()

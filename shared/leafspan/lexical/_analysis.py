@@ -147,10 +147,7 @@ def _probe(analyzer: Analyzer) -> list[str]:
 
 
 def describe_analyzer(analyzer: Analysis) -> str:
-    """Return the text that an index stores for an analyzer. Analyzers with the same text are treated as equal.
-
-    It contains an ``Analyzer``'s options, or a function's module and qualified name.
-    """
+    """Return the text that an index stores for an analyzer: its options, or a function's module and qualified name."""
     if isinstance(analyzer, Analyzer):
         return analyzer.describe()
     name = getattr(analyzer, "__qualname__", None) or type(analyzer).__qualname__
@@ -252,10 +249,7 @@ _LONGEST = 60  # characters; a longer run, such as Chinese without spaces, is no
 
 
 def matching_words(analyzer: Analyzer, question: str) -> Callable[[str], list[tuple[int, int]]]:
-    """Return a function from a text to the places of the query's words in it, as (start, end), in order.
-
-    The query has a word if it has all of the word's terms, or one term of a word in a compound or name.
-    """
+    """Return a function from a text to the places of the query's words, or of parts of compounds, as (start, end)."""
 
     @cache
     def terms_of_query(reading: Analyzer) -> frozenset[str]:

@@ -106,19 +106,13 @@ class Corpus:
     def score(
         self, terms: QueryTerms, *, settings: BM25Settings, counting: Mask | None = None, own: int | None = None
     ) -> Scores:
-        """Return all leaves' scores for a query. Only leaves in the mask ``counting`` are counted.
-
-        The scores of all readings are scaled to the scores of the query's own reading. Default: the reading of most leaves.
-        """
+        """Return all leaves' scores, scaled to the scores of the query's ``own`` reading, or of the most frequent one."""
         return self._add_up(self._find_all(terms, settings, counting, own), settings)
 
     def score_with_nodes(
         self, terms: QueryTerms, *, settings: BM25Settings, counting: Mask | None = None, own: int | None = None
     ) -> tuple[Scores, list[NodeScores], dict[str, float]]:
-        """Return the scores of all leaves, of the larger nodes, scale after scale, and each term's highest idf.
-
-        For larger nodes, see ``leafspan.lexical._terms``.
-        """
+        """Return the scores of all leaves, of the larger nodes, scale after scale, and each term's highest idf."""
         query_terms = self._find_all(terms, settings, counting, own)
         counted = query_terms.counted
         if self._nodes is None:

@@ -3,8 +3,7 @@
 from leafspan.spans._citation import SHOWN_TO_MODELS, citation, shown_text
 from leafspan.spans._merging import SCORES, auto_merge, parents_of
 from leafspan.spans._packing import Budget, best_hit, joined, limit_per_document, longest_prefix, shortlist, within_budget
-from leafspan.spans._uniting import one_of, overlapping, unite, without_repeats
-from leafspan.spans._windows import grown_within, neighbours_of, windows_around
+from leafspan.spans._windows import grown_within, neighbours_of, one_of, overlapping, unite, windows_around, without_repeats
 from leafspan.spans._word_budget import runs_within_budget, short_gaps
 
 __all__ = [

@@ -153,10 +153,7 @@ def _merged(
 
 
 def parents_of(hits: Sequence[Candidate], *, level: int | None, max_words: int | None = None) -> list[Candidate]:
-    """The ancestors of the hits at one level, each once, with the best score among its hits.
-
-    Instead of an ancestor that is too long comes a lower one, or the hit.
-    """
+    """The ancestors of the hits at one level, each once with its best score; for one that is too long, a lower one."""
     # The keys are spans without their anchors, which compare faster.
     groups: dict[tuple[str, str, int, int], tuple[int, Ancestor | None, list[Candidate]]] = {}
     for hit in hits:

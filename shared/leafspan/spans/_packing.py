@@ -72,10 +72,7 @@ def longest_prefix(items: Iterable[T], sizes: Iterable[int], limit: int, *, leas
 
 
 def limit_per_document(candidates: Iterable[Candidate], most: int | None) -> list[Candidate]:
-    """The candidates with at most ``most`` of each document, in their order. None: any number.
-
-    Candidates without a single document, such as summaries of several documents, all stay.
-    """
+    """The candidates with at most ``most`` of each document, in their order. Summaries of several documents all stay."""
     if most is None:
         return list(candidates)
     seen: Counter[str] = Counter()
@@ -144,10 +141,7 @@ def joined(passages: Iterable[Passage]) -> str:
 
 
 def cut_to_fit(candidate: Candidate, limit: int, count: Callable[[str], int], texts: Mapping[LeafId, str]) -> Candidate:
-    """The longest part of a run around its best hit that fits into a limit, but at least this hit's leaf.
-
-    Leaves are added after and before it in turns, until the next leaf on either side does not fit.
-    """
+    """The longest part of a run around its best hit that fits into a limit, grown in turns; at least the hit's leaf."""
     span = candidate.span
     if span.size == 1:
         return candidate

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from leafspan.checks import shown
 from leafspan.errors import InvalidArgument
 from leafspan.spans._packing import longest_prefix
-from leafspan.spans._uniting import unite
+from leafspan.spans._windows import unite
 from leafspan.trace import Filled, Trace
 from leafspan.values import Candidate, LeafId, Span
 

@@ -92,10 +92,7 @@ def _check_summarizer(plan: Plan, rows: Mapping[str, Row], documents: Catalogue,
 
 
 def _build_upper_layers(build: DocumentTrees, bar: Progress) -> Flow[None]:
-    """Build the layers above the documents' trees, and delete the view's outdated layers.
-
-    If a summary fails, the old layers stay.
-    """
+    """Build the layers above the documents' trees, and delete outdated ones. If a summary fails, the old layers stay."""
     view, trees, documents = view_name(build.scope), build.trees, build.documents
     nodes = []
     for shown, roots in sorted(build.roots.items()):
@@ -138,10 +135,7 @@ class DocumentTrees:
     failed_owners: set[str] = field(default_factory=set)  # stored ids of documents; ``UPPER_LAYERS`` for layers above
 
     def outdated(self) -> list[str]:
-        """The shown ids of the documents whose trees are not up to date.
-
-        Notes the other documents as unchanged, and damaged documents as failed.
-        """
+        """The shown ids of documents with outdated trees. Others are noted as unchanged, damaged documents as failed."""
         outdated: list[str] = []
         for shown, row in sorted(self.documents.rows.items()):
             if row.version is None and row.damage is None:
@@ -228,10 +222,7 @@ class DocumentTrees:
         return {shown_ids[id_]: nodes for id_, nodes in roots.items()}
 
     def _leaf_roots(self, reader: Reader) -> Flow[dict[str, list[TreeNode]]]:
-        """For each unchanged tree the leaves below no summary, by shown id.
-
-        The list is empty if every leaf is below a summary. A tree whose document has changed since is left out.
-        """
+        """The leaves below no summary of each unchanged tree whose document has not changed since, by shown id."""
         documents = (yield from reader.catalogue()).rows
         rows = {id_: self.trees.rows.get(self._stored_id(id_)) for id_ in self.unchanged}
         records = {id_: TreeRecord.of(row) for id_, row in rows.items() if row is not None}
@@ -289,11 +280,7 @@ def _root_nodes(reader: Reader, rows: Iterable[Row]) -> Flow[dict[str, list[Tree
 
 
 def _upper_summary_id(number: int, children: Sequence[str], key: str) -> str:
-    """The id of a summary of several documents.
-
-    It stays the same as long as the summary's children and their texts do. If two views build a summary from the same
-    children, each view has its own.
-    """
+    """The id of a view's summary of several documents, which stays the same as long as its children and their texts do."""
     name = hashlib.sha256(json.dumps([view_of_key(key), children]).encode()).hexdigest()[:16]
     version = hashlib.sha256(json.dumps([children, key]).encode()).hexdigest()[:7]
     return str(LeafId(f"{RESERVED_ID_PREFIX}layer:{name}", SUMMARY_VERSION + version, 0))
@@ -329,10 +316,7 @@ def _to_write(row: Row, nodes: Sequence[TreeNode]) -> DocumentToWrite:
 
 
 class _LayerCache:
-    """Uses stored summaries of several documents as the cache for summarizers whose answers are not stored.
-
-    Without it, every build would make all layers above the documents' trees again.
-    """
+    """The stored summaries of several documents, as the cache for summarizers whose answers are not stored."""
 
     def __init__(self, store: Store, rows: Mapping[str, Row]) -> None:
         self._store = store

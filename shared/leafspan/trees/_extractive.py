@@ -127,10 +127,7 @@ class Extractive:
 
 
 def _eligible_sentences(texts: Sequence[str]) -> list[str]:
-    """The sentences of a group that a summary may use. Sentences that differ only in case come once.
-
-    Without whole sentences, headings and the like come instead. If no text has a letter or a digit, the list is empty.
-    """
+    """The sentences that a summary may use, each once in any case; without whole sentences, headings and the like."""
     distinct: dict[str, str] = {}
     for text in texts:
         for sentence in sentences(text):
@@ -198,10 +195,7 @@ def size(text: str) -> int:
 
 
 def first_words(text: str, limit: int) -> str:
-    """The longest start of a text that ends with a word and has a size of at most ``limit``.
-
-    A longer first word is cut.
-    """
+    """The longest start of a text that ends with a word and has a size of at most ``limit``; a longer first word is cut."""
     text = text.strip()
     if size(text) <= limit:
         return text
@@ -213,10 +207,7 @@ def first_words(text: str, limit: int) -> str:
 
 
 def first_sentences(text: str, limit: int) -> str:
-    """The longest start of whole sentences with a size of at most ``limit``.
-
-    If the first sentence alone is longer, the result is its first words.
-    """
+    """The longest start of whole sentences with a size of at most ``limit``, or the first words of a longer sentence."""
     if size(text) <= limit:
         return text.strip()
     end = 0

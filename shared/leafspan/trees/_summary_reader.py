@@ -23,10 +23,7 @@ _CACHE_SIZE = 32  # filters whose roots are cached for each catalogue
 
 
 class SummaryReader:
-    """The visible summaries, for one attempt at a retrieval. It has no summaries if no tree was ever built.
-
-    The trees are opened when they are first needed. Call ``leave`` when done.
-    """
+    """The visible summaries, for one attempt at a retrieval. Trees are opened when they are first needed."""
 
     def __init__(self, trees: Trees, documents: Reader, history: ReadHistory) -> None:
         self.documents = documents
@@ -119,10 +116,7 @@ class SummaryReader:
     def _roots_up_to(
         self, layer: int, visible: VisibleTrees, roots: Sequence[TreeRoot], where: Where | None
     ) -> Flow[list[TreeRoot]]:
-        """The roots of the trees without the layers above ``layer``.
-
-        They are the summaries of that layer, the roots of lower trees, and lower children of the removed summaries.
-        """
+        """The summaries of a layer, the roots of lower trees, and lower children of the summaries above the layer."""
         top = max(root.layer for root in roots)
         above = [id_ for each in range(layer + 1, top + 1) for id_ in visible.nodes(where, each)]
         summaries = {candidate.id: candidate.summary for candidate, _ in (yield from self.load(above))}

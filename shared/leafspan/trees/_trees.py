@@ -19,10 +19,7 @@ from leafspan.values import LeafId
 
 
 class Trees:
-    """The trees of an index, opened when they are first needed.
-
-    They are stored in an index of their own, in which each tree is a document and each summary a leaf.
-    """
+    """The trees of an index: another index, in which each tree is a document and each summary a leaf."""
 
     def __init__(self, open_store: Callable[[bool], Flow[Store]], settings: IndexSettings) -> None:
         self._open_store = open_store

@@ -62,10 +62,7 @@ class VisibleTrees(Catalogue):
         return TreeRecord.of(self.rows[summary.document_id]).layers[summary.ordinal]
 
     def roots(self, where: Where | None) -> list[TreeRoot]:
-        """The tops of the trees: summaries and leaves below no summary, by shown document id, then position.
-
-        A document without an up-to-date tree has its leaves as roots.
-        """
+        """Summaries and leaves below no summary, by shown document id, then position; all leaves without a current tree."""
         chosen = self.select(where).ids
         below = {child for id_ in chosen for child in self._records[id_].children or ()}
         roots = [root for id_ in chosen for root in self._tops(id_, below)]
