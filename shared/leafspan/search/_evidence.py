@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from leafspan.lexical import NodeScores, score_reached_by
-from leafspan.strategies import NodeHits, ScaleWeights
+from leafspan.strategies import MatchingNodes, NodeHits, ScaleWeights
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,10 +27,12 @@ class Evidence:
         weights: ScaleWeights,
         order: Callable[[Sequence[int]], Sequence[Any]],
         leaves: int,
+        first_leaf: Callable[[str], int | None],
     ) -> None:
         import numpy as np
 
-        self.nodes = [_best_nodes(each, count, wanted) for each, count in zip(nodes, _NODES, strict=True)]
+        best = tuple(_best_nodes(each, count, wanted) for each, count in zip(nodes, _NODES, strict=True))
+        self.nodes = MatchingNodes(first_leaf, best)
         self._documents = nodes[-1].firsts
         self._order = order
         self._leaves = leaves
@@ -42,20 +44,11 @@ class Evidence:
     def among(self, count: int) -> tuple[list[int], list[float]]:
         """The leaves with the highest sums and the search's best leaves: their rows in order, and the nodes' shares."""
         rows = self._candidates(count)
-        of_nodes = self._of_nodes(rows)
+        of_nodes = self.nodes.shares_at(rows, self._weights)
         own = rows.searchsorted(self._rows)
         chosen = self._best(rows, of_nodes, own, count)
         chosen[own] = True
         return rows[chosen].tolist(), of_nodes[chosen].tolist()
-
-    def _of_nodes(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
-        """The share that nodes give to each leaf."""
-        import numpy as np
-
-        sums = np.zeros(len(rows))
-        for nodes, weight in zip(self.nodes, self._weights, strict=True):
-            sums += weight * nodes.shares_of(rows)
-        return sums
 
     def _places(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
         import numpy as np
@@ -70,9 +63,10 @@ class Evidence:
         """
         import numpy as np
 
-        ends_of_nodes = [each.lasts + 1 for each in self.nodes]
-        edges = _unique(np.concatenate([[0, self._leaves], *(each.firsts for each in self.nodes), *ends_of_nodes]))
-        values, starts, lengths = self._of_nodes(edges[:-1]), edges[:-1], edges[1:] - edges[:-1]
+        ends_of_nodes = [each.lasts + 1 for each in self.nodes.scales]
+        edges = _unique(np.concatenate([[0, self._leaves], *(each.firsts for each in self.nodes.scales), *ends_of_nodes]))
+        starts, lengths = edges[:-1], edges[1:] - edges[:-1]
+        values = self.nodes.shares_at(starts, self._weights)
         best_first = np.argsort(-values, kind="stable")
         enough = int(np.searchsorted(np.cumsum(lengths[best_first]), count))
         least = values[best_first[enough]] if enough < len(values) else 0.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import OrderedDict
-from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from itertools import compress, groupby
 from operator import itemgetter
 from threading import Lock
@@ -183,34 +183,31 @@ class Names:
     """The names of documents: a table, and the changes since it was made."""
 
     def __init__(self, table: NameTable, outdated: Collection[str] = (), changed: NameTable | None = None) -> None:
-        self._table = table
+        self._tables = (table,) if changed is None else (table, changed)
         self._outdated = frozenset(outdated)
-        self._changed = changed
 
     @property
     def has_names(self) -> bool:
         """Whether any document may have a name."""
-        return self._table.has_names or (self._changed is not None and self._changed.has_names)
+        return any(table.has_names for table in self._tables)
 
     @property
     def has_places(self) -> bool:
         """Whether any document may have a place."""
-        return self._table.has_places or (self._changed is not None and self._changed.has_places)
+        return any(table.has_places for table in self._tables)
 
     def called(self, name: str) -> list[str]:
         """The documents with this name, or an empty list if there are too many."""
-        most = MOST_NAMESAKES
-        ids = self._still(self._table.called(name, most + len(self._outdated)))
-        if self._changed is not None:
-            ids += self._changed.called(name, most)
-        return ids if len(ids) <= most else []
+        return self._documents(NameTable.called, name, MOST_NAMESAKES)
 
     def at(self, place: str) -> list[str]:
         """The documents at this place, or an empty list if there are too many."""
-        most = MOST_LOOKED_AT
-        ids = self._still(self._table.at(place, most + len(self._outdated)))
-        if self._changed is not None:
-            ids += self._changed.at(place, most)
+        return self._documents(NameTable.at, place, MOST_LOOKED_AT)
+
+    def _documents(self, look_up: Callable[[NameTable, str, int], list[str]], key: str, most: int) -> list[str]:
+        table, *changed = self._tables
+        ids = [id_ for id_ in look_up(table, key, most + len(self._outdated)) if id_ not in self._outdated]
+        ids += [id_ for each in changed for id_ in look_up(each, key, most)]
         return ids if len(ids) <= most else []
 
     def find(self, words: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
@@ -221,9 +218,7 @@ class Names:
             return
         single = np.fromiter(map(hash, words), np.int64, len(words))
         beginnings = np.concatenate([single, single[:-1] * _FACTOR ^ single[1:]])  # wraps around like _of_pair
-        lengths = self._table.lengths(beginnings)
-        if self._changed is not None:
-            lengths |= self._changed.lengths(beginnings)
+        lengths = np.bitwise_or.reduce([table.lengths(beginnings) for table in self._tables])
         places = np.flatnonzero(lengths)
         keys: list[tuple[int, str]] = []
         for place, mask in zip(places.tolist(), lengths[places].tolist(), strict=True):
@@ -232,16 +227,11 @@ class Names:
             sizes = [size for size in range(1, longest + 1) if mask >> size - 1 & 1]
             keys += [(start, " ".join(words[start : start + size])) for size in sizes]
         hashes = np.fromiter((hash(key) for _, key in keys), np.int64, len(keys))
-        are_names = self._table.are_names(hashes)
-        if self._changed is not None:
-            are_names |= self._changed.are_names(hashes)
+        are_names = np.logical_or.reduce([table.are_names(hashes) for table in self._tables])
         # Names of one word have other beginnings than longer names: sort them together.
         chosen = sorted(((start, -len(key), key) for start, key in compress(keys, are_names)), key=itemgetter(0, 1))
         for start, at_start in groupby(chosen, key=itemgetter(0)):
             yield start, [key for _, _, key in at_start]
-
-    def _still(self, ids: list[str]) -> list[str]:
-        return [id_ for id_ in ids if id_ not in self._outdated] if self._outdated else ids
 
 
 def _of_pair(first: int, second: int) -> int:

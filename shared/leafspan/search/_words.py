@@ -35,7 +35,7 @@ from leafspan.search._evidence import Evidence
 from leafspan.search._soft_matches import SoftMatcher, words_of
 from leafspan.segments import Mirror, MirrorSnapshot, collect, in_parts
 from leafspan.store import Catalogue, Reader, Selection
-from leafspan.strategies import LexicalMatches, LexicalSearch, MatchingNodes, SoftMatches
+from leafspan.strategies import LexicalMatches, LexicalSearch, SoftMatches
 from leafspan.values import LeafId, to_hits
 
 _ANOTHER_WRITING = 0.5  # weight of a word that documents write in another way; codes are not written by chance
@@ -186,15 +186,14 @@ class LexicalIndex:
                 hits = to_hits(shown(rows), values)
                 matches.append(LexicalMatches(hits, scores.ideal, has_words=has_words, leaves=scores.leaves))
                 continue
-            evidence = Evidence(rows, values, nodes, wanted, request.scales, order, corpus.leaves)
+            evidence = Evidence(rows, values, nodes, wanted, request.scales, order, corpus.leaves, first_leaf)
             read = self.analyzer if reading is None else read_as(self.analyzer, reading)
             words = words_of(question, read, idf)
             among, shares = evidence.among(request.count)
             leaves = dict(zip(among, shown(among), strict=True))  # the hits are among them
             hits = to_hits(map(leaves.__getitem__, rows), values)
-            larger = MatchingNodes(first_leaf, tuple(evidence.nodes))
-            among_hits = to_hits(leaves.values(), shares)
-            matches.append(LexicalMatches(hits, scores.ideal, larger, among_hits, words, has_words, scores.leaves))
+            all_hits = to_hits(leaves.values(), shares)
+            matches.append(LexicalMatches(hits, scores.ideal, evidence.nodes, all_hits, words, has_words, scores.leaves))
         return matches
 
     def _own(self, texts: Sequence[str], readings: Sequence[int]) -> list[int | None]:

@@ -251,10 +251,13 @@ class MatchingNodes:
 
     def shares(self, leaves: Sequence[LeafId], weights: Sequence[float]) -> NDArray[np.float64]:
         """The sum of the shares of the nodes that hold each leaf, each times the weight of its scale."""
+        return self.shares_at(self._numbers_of(leaves), weights)
+
+    def shares_at(self, numbers: NDArray[np.intp], weights: Sequence[float]) -> NDArray[np.float64]:
+        """The same for leaves that are given by number."""
         import numpy as np
 
-        numbers = self._numbers_of(leaves)
-        shares = np.zeros(len(leaves))
+        shares = np.zeros(len(numbers))
         for nodes, weight in zip(self.scales, weights, strict=True):
             shares += weight * nodes.shares_of(numbers)
         return shares
