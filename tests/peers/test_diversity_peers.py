@@ -13,7 +13,7 @@ from llama_index.core.indices.query.embedding_utils import get_top_k_mmr_embeddi
 
 from leafspan import Index, Rerank, Vector
 from leafspan.embedding import default_embedder
-from leafspan.strategies._rerankers import maximal_marginal_relevance
+from leafspan.strategies._rerank import maximal_marginal_relevance
 from tests.corpus import QUESTIONS
 from tests.profiles import examples
 

@@ -2,7 +2,17 @@
 
 from leafspan.retrieval._answers import Answered, Answers
 from leafspan.retrieval._index_answers import IndexAnswers
-from leafspan.retrieval._limits import DEFAULT_K, CallOptions, Defaults, Limits, check_timeout, takes_call_options
+from leafspan.retrieval._limits import (
+    DEFAULT_K,
+    CallOptions,
+    Defaults,
+    Limits,
+    Sources,
+    check_timeout,
+    import_numpy,
+    takes_call_options,
+    warm,
+)
 from leafspan.retrieval._passages import (
     INDEX_IS_EMPTY,
     LEAST_PROBABILITY,
@@ -13,7 +23,6 @@ from leafspan.retrieval._passages import (
 )
 from leafspan.retrieval._recording import Recording, recorded
 from leafspan.retrieval._retrieve import Result, retrieve_from_index, run_strategy
-from leafspan.retrieval._sources import Sources, import_numpy, warm
 from leafspan.retrieval._without_index import aretrieve, aretrieve_many, retrieve, retrieve_many
 
 __all__ = [

@@ -12,8 +12,8 @@ from leafspan.errors import InvalidArgument
 from leafspan.flows import Call, Flow
 from leafspan.lexical import compared_text, reading_number
 from leafspan.retrieval._host_results import matches_outside, outside_results, recognise
+from leafspan.retrieval._limits import Sources
 from leafspan.retrieval._passages import to_passage
-from leafspan.retrieval._sources import Sources
 from leafspan.search import (
     Scan,
     begin_scan,

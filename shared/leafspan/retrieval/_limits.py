@@ -1,19 +1,25 @@
-"""How much a retrieval reads and returns, and the defaults for a call without options."""
+"""What a retrieval is given: limits, the defaults for a call without options, and the parts of an open index."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypedDict
 
 from leafspan.checks import check_number, check_whole, shown, with_option_names
+from leafspan.embedding import CheckedEmbedder, EmbedderIdentity
 from leafspan.engines import MOST_RESULTS
 from leafspan.errors import InvalidArgument
 from leafspan.filters import Where, to_filter
+from leafspan.flows import Flow
+from leafspan.search import SearchIndexes, nearest_leaves
 from leafspan.spans import Budget
+from leafspan.store import Reader, Store, read_consistently
 from leafspan.strategies import DEFAULT, RetrievalContext, Strategy, to_strategy
+from leafspan.text import UnicodeErrors
+from leafspan.trees import Trees
 from leafspan.values import Candidate
 
 DEFAULT_K = 5
@@ -126,3 +132,54 @@ class Defaults:
         if "k" not in call and "budget" not in call:
             own |= {"k": self.k, "budget": self.budget}
         return Limits.of(**{**own, **call})
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """The parts of an open index."""
+
+    indexes: SearchIndexes  # the store of the documents, and the indexes that search it
+    embedder: CheckedEmbedder
+    trees: Trees
+    defaults: Defaults  # strategy and limits for calls without their own
+    reopen: Callable[[], Any] | None = None
+    unicode_errors: UnicodeErrors = "strict"  # how to treat documents and questions with half of a surrogate pair
+
+    @property
+    def store(self) -> Store:
+        """The store of the documents."""
+        return self.indexes.store
+
+    def close(self) -> None:
+        """Close the stores."""
+        self.indexes.close()
+        self.trees.close()
+
+
+def import_numpy() -> None:
+    """Import numpy before threads need it.
+
+    numpy's modules import each other in circles. If two threads start at different modules, Python lets them see half-made
+    modules. So this imports the module that Chroma starts with, and Python lets other threads wait for it.
+    """
+    import numpy.typing  # noqa: F401
+
+
+def warm(sources: Sources) -> Flow[None]:
+    """Load the embedder, and the segments of the documents and of the trees."""
+    identity = yield from sources.embedder.confirm(record=False)
+    if identity is None:  # the index is empty
+        return
+    trees = yield from sources.trees.existing()
+    for indexes in (sources.indexes, trees):
+        if indexes is not None:
+            yield from read_consistently(indexes.store, partial(_load, indexes=indexes, identity=identity))
+
+
+def _load(reader: Reader, *, indexes: SearchIndexes, identity: EmbedderIdentity) -> Flow[None]:
+    yield from indexes.words.warm(reader)
+    if indexes.vectors is not None:
+        yield from indexes.vectors.current(reader)
+    yield from indexes.refresh(reader)
+    # A server loads its vectors at its first search.
+    yield from nearest_leaves(reader, indexes.vectors, identity.vector[None], 1, None)

@@ -11,9 +11,8 @@ from leafspan.filters import Where
 from leafspan.flows import Flow
 from leafspan.retrieval._answers import Answers
 from leafspan.retrieval._index_answers import IndexAnswers
-from leafspan.retrieval._limits import Limits
+from leafspan.retrieval._limits import Limits, Sources
 from leafspan.retrieval._passages import INDEX_IS_EMPTY, Passages, WhyEmpty, to_passage, to_results, without_damaged
-from leafspan.retrieval._sources import Sources
 from leafspan.spans import limit_per_document, shortlist, within_budget
 from leafspan.store import Reader, ReadHistory, Scope, read_consistently
 from leafspan.strategies import NoteWhyEmpty, RetrievalContext, Strategy, to_queries

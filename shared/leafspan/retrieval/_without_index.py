@@ -11,11 +11,10 @@ from leafspan.embedding import Embedder, check_vectors, default_embedder, to_emb
 from leafspan.flows import Flow, arun_within, run_within
 from leafspan.lexical import Analyzer
 from leafspan.retrieval._answers import Answers, QuestionEmbedder
-from leafspan.retrieval._limits import CallOptions, Limits, check_timeout, takes_call_options
+from leafspan.retrieval._limits import CallOptions, Limits, check_timeout, import_numpy, takes_call_options
 from leafspan.retrieval._passages import Passages, to_results
 from leafspan.retrieval._recording import recorded
 from leafspan.retrieval._retrieve import Result, may_widen, search_until_full, why_found_none
-from leafspan.retrieval._sources import import_numpy
 from leafspan.spans import limit_per_document, shortlist, within_budget
 from leafspan.strategies import RetrievalContext, Strategy, StrategyLike, to_queries, to_strategy
 from leafspan.values import Query

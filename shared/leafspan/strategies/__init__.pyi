@@ -85,8 +85,7 @@ from ._requests import (
     TreeRoots,
     VectorSearch,
 )
-from ._rerank import Rerank
-from ._rerankers import HostReranker, Reranked
+from ._rerank import HostReranker, Rerank, Reranked
 from ._rewrite_query import RewriteQuery
 from ._router import Router
 from ._sentence_window import SentenceWindow

@@ -1,20 +1,39 @@
-"""Rerank: another strategy's results in another order."""
+"""Rerank: another strategy's results by a function's scores, by a host's reranker, or so that the first ones differ."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass, field, replace
+from math import isfinite
+from typing import Any, Literal, NamedTuple
 
-from leafspan.checks import check_choice, check_functions, check_number, keep_whole
-from leafspan.errors import InvalidArgument
+from leafspan.checks import (
+    check_choice,
+    check_functions,
+    check_number,
+    function_failed,
+    keep_whole,
+    refuse_coroutine,
+    shown,
+    unusable,
+)
+from leafspan.errors import InvalidArgument, UnusableResult
 from leafspan.strategies._hybrid import Hybrid
 from leafspan.strategies._over_base import OverBase
-from leafspan.strategies._queries import query_texts
-from leafspan.strategies._requests import RetrievalContext, StrategyFlow
-from leafspan.strategies._rerankers import HostReranker, diversify, rerank_by_host, rerank_by_scores
+from leafspan.strategies._queries import query_texts, query_vectors
+from leafspan.strategies._requests import (
+    CallFunction,
+    Embed,
+    LoadPassages,
+    LoadTexts,
+    LoadVectors,
+    RetrievalContext,
+    StrategyFlow,
+)
 from leafspan.strategies._strategy import Strategy, check_strategy
-from leafspan.values import Candidate, Query
+from leafspan.strategies.scoring import min_max, scores_in_order
+from leafspan.trace import Trace
+from leafspan.values import Candidate, LeafId, Passage, Query
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,3 +106,299 @@ class Rerank(OverBase):
                 queries, self.query_instruction, rows, self.diversity, by_score=by_score, count=context.k
             )
         return [list(row) for row in rows]
+
+
+def call_for_each(
+    function: Callable[..., Any],
+    native: Callable[..., Awaitable[Any]] | None,
+    questions: Sequence[str],
+    rows: Rows,
+    inputs: Sequence[object],
+) -> StrategyFlow[dict[int, Any]]:
+    """A function's answer or Exception for each question that has results, by its number; in an event loop all at once."""
+
+    def call(*arguments: Any) -> Any:
+        try:
+            return function(*arguments)
+        except Exception as error:
+            return error
+
+    async def acall(*arguments: Any) -> Any:
+        assert native is not None
+        try:
+            return await native(*arguments)
+        except Exception as error:
+            return error
+
+    numbers = [number for number, row in enumerate(rows) if row]
+    keys = [(questions[number], tuple(candidate.span.id for candidate in rows[number])) for number in numbers]
+    requests = tuple(
+        CallFunction(call, (questions[number], inputs[number]), native=acall if native else None, key=(id(function), key))
+        for number, key in zip(numbers, keys, strict=True)
+    )
+    answers: list[Any] = (yield requests) if requests else []
+    for answer in answers:
+        if isinstance(answer, InvalidArgument):
+            raise answer
+    return dict(zip(numbers, answers, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Reranked:
+    """A result that a host's reranker kept.
+
+    Attributes:
+        place: Its place in the given results, from 0.
+        score: Its score, None without one.
+        note: A remark for the trace, "" without one.
+    """
+
+    place: int
+    score: float | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HostReranker:
+    """A document compressor of LangChain or a node postprocessor of LlamaIndex, for ``Rerank``. The adapters make these.
+
+    Results that it leaves out are left out, and its order is kept. If each result has a score and no score rises above the
+    previous one, the results keep these scores. Otherwise result number r, from 1, has the score 1 / r.
+
+    Args:
+        name: Name for traces and errors.
+        rerank: Function from a question and passages to the passages to keep, best first.
+        arerank: Its coroutine function.
+    """
+
+    name: str
+    rerank: Callable[[str, Sequence[Passage]], Sequence[Reranked]]
+    arerank: Callable[[str, Sequence[Passage]], Awaitable[Sequence[Reranked]]]
+
+
+Rows = Sequence[Sequence[Candidate]]
+
+
+def rerank_by_scores(
+    rerank: Callable[[str, list[str]], Sequence[float]],
+    arerank: Callable[[str, list[str]], Awaitable[Sequence[float]]] | None,
+    questions: Sequence[str],
+    rows: Rows,
+    *,
+    keeps_on_failure: bool,
+) -> StrategyFlow[Rows]:
+    """The results of each question with the function's scores, best first."""
+    ids = (id_ for row in rows for candidate in row if candidate.outside is None for id_ in candidate.span.leaf_ids)
+    loaded: dict[LeafId, str] = yield LoadTexts(tuple(dict.fromkeys(ids)))
+    texts = [[_text(candidate, loaded) for candidate in row] for row in rows]
+    answers = yield from call_for_each(rerank, arerank, questions, rows, texts)
+    reordered = []
+    for number, row in enumerate(rows):
+        answer = answers.get(number, ())
+        if isinstance(answer, Exception):
+            reordered.append(as_they_are(row, answer, "rerank", questions[number], keeps_on_failure=keeps_on_failure))
+        else:
+            scores = _numbers(answer, len(row))
+            both = [replace(candidate, score=score) for candidate, score in zip(row, scores, strict=True)]
+            places = sorted(range(len(row)), key=lambda place: both[place].order)
+            reordered.append([moved(row[old], scores[old], old, new) for new, old in enumerate(places)])
+    return reordered
+
+
+def moved(candidate: Candidate, score: float, old: int, new: int, remark: str = "") -> Candidate:
+    """A result with a new score, and a trace that names both places (given from 0)."""
+    note = f"Rerank: rank {old + 1} with score {candidate.score:.3f} became rank {new + 1} with score {score:.3f}{remark}"
+    return replace(candidate, score=score, trace=candidate.trace + Trace(notes=(note,)))
+
+
+def as_they_are(
+    row: Sequence[Candidate], error: Exception, name: str, question: str, *, keeps_on_failure: bool
+) -> list[Candidate]:
+    """The results as they were found, with a note on the failed reordering."""
+    if not keeps_on_failure:
+        failed = function_failed("the reranker", name, question, error)
+        failed.add_note(f"{name} of Rerank failed; with on_failure='keep' the results stay in the order of the base")
+        raise failed
+    note = f"Rerank: not reordered, since {name} failed: {type(error).__name__}: {error}"
+    return [replace(candidate, trace=candidate.trace + Trace(notes=(note,))) for candidate in row]
+
+
+def _text(candidate: Candidate, loaded: dict[LeafId, str]) -> str:
+    if candidate.outside is not None:
+        return candidate.outside.text
+    return "".join(loaded[id_] for id_ in candidate.span.leaf_ids)
+
+
+def _numbers(answer: Any, count: int) -> list[float]:
+    """A function's scores, which may be an array."""
+    refuse_coroutine("rerank", answer)
+    scores = answer.tolist() if hasattr(answer, "tolist") else answer
+    if not isinstance(scores, Sequence) or isinstance(scores, str) or len(scores) != count:
+        raise _refusal(count, answer)
+    return [_number(score, count) for score in scores]
+
+
+def _number(score: Any, count: int) -> float:
+    try:
+        number = None if isinstance(score, str | bool) else float(score)
+    except (TypeError, ValueError, OverflowError):
+        number = None
+    if number is None or not isfinite(number):
+        raise _refusal(count, score)
+    return number
+
+
+def _refusal(count: int, got: object) -> UnusableResult:
+    rule = f"rerank must return a finite number for each of the {count} texts"
+    return UnusableResult(f"{rule}, got {shown(got)}", f"{rule}, got something else")
+
+
+def rerank_by_host(
+    reranker: HostReranker, questions: Sequence[str], rows: Rows, *, keeps_on_failure: bool
+) -> StrategyFlow[Rows]:
+    """The results of each question that a reranker keeps, in its order."""
+    if not any(rows):
+        return rows
+    passages: list[Passage] = yield LoadPassages([candidate for row in rows for candidate in row])
+    rest = iter(passages)
+    passages_of = [[next(rest) for _ in row] for row in rows]
+    answers = yield from call_for_each(reranker.rerank, reranker.arerank, questions, rows, passages_of)
+    reordered: list[Sequence[Candidate]] = []
+    for number, row in enumerate(rows):
+        answer = answers.get(number, ())
+        if isinstance(answer, Exception):
+            reordered.append(as_they_are(row, answer, reranker.name, questions[number], keeps_on_failure=keeps_on_failure))
+        else:
+            kept = _checked(reranker, answer, len(row))
+            scores = scores_in_order([each.score for each in kept])
+            both = enumerate(zip(kept, scores, strict=True))
+            remarks = [f" by {reranker.name}" + (each.note and f": {each.note}") for each in kept]
+            reordered.append([moved(row[each.place], score, each.place, new, remarks[new]) for new, (each, score) in both])
+    return reordered
+
+
+def _checked(reranker: HostReranker, answer: object, count: int) -> list[Reranked]:
+    """Each result once, at its best place."""
+    kept = list(answer) if isinstance(answer, Sequence) and not isinstance(answer, str) else None
+    if kept is None or not all(isinstance(each, Reranked) and 0 <= each.place < count for each in kept):
+        raise unusable("the reranker", reranker.name, f"return a list of Reranked of {count} results", answer)
+    first: dict[int, Reranked] = {}
+    for each in kept:
+        first.setdefault(each.place, each)
+    return list(first.values())
+
+
+class Chosen(NamedTuple):
+    """A result in its new place."""
+
+    place: int  # its place in the given results, from 0
+    score: float  # its marginal relevance. No score is higher than the one before it
+    similarity: float  # its cosine similarity to the most similar result before it. 0 for the first result
+
+
+def maximal_marginal_relevance(
+    relevance: Sequence[float], vectors: Any, *, diversity: float, count: int | None = None
+) -> list[Chosen]:
+    """The results reordered: each is the result with the highest marginal relevance, given the results before it.
+
+    The marginal relevance of a result is (1 - ``diversity``) * its relevance - ``diversity`` * its cosine similarity to the
+    most similar result before it. For the first result this similarity is 0. Ties keep the given order. A vector of zeros
+    is similar to no other, with a cosine of 0.
+    """
+    import numpy as np
+
+    if not len(relevance):
+        return []
+    matrix = np.asarray(vectors, dtype=np.float64).reshape(len(relevance), -1)
+    lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
+    matrix = np.divide(matrix, lengths, out=np.zeros_like(matrix), where=lengths > 0)
+    relevant = np.asarray(relevance, dtype=np.float64) * (1 - diversity)
+    closest = np.zeros(len(matrix))
+    left = np.ones(len(matrix), dtype=bool)
+    chosen: list[Chosen] = []
+    for _ in range(len(matrix) if count is None else min(count, len(matrix))):
+        values = np.where(left, relevant - diversity * closest, -np.inf)
+        place = int(np.argmax(values))  # the first of equals
+        # With negative cosines, the second result can have a higher value than the first.
+        score = min(float(values[place]), chosen[-1].score) if chosen else float(values[place])
+        chosen.append(Chosen(place, score, float(closest[place])))
+        left[place] = False
+        # No matrix product, whose rounding depends on the row: equal vectors must tie.
+        cosines = (matrix * matrix[place]).sum(axis=1)
+        closest = cosines if len(chosen) == 1 else np.maximum(closest, cosines)
+    return chosen
+
+
+def diversify(
+    queries: Sequence[Query], instruction: str, rows: Rows, diversity: float, *, by_score: bool, count: int | None
+) -> StrategyFlow[Rows]:
+    """The results of each query by maximal marginal relevance: see ``maximal_marginal_relevance``."""
+    if not any(rows):
+        return rows
+    of_queries = [None] * len(rows) if by_score else (yield from query_vectors(queries, instruction))
+    vectors = yield from _vectors([candidate for row in rows for candidate in row])
+    calls = []
+    start = 0
+    for row, of_query in zip(rows, of_queries, strict=True):
+        own = vectors[start : start + len(row)]
+        start += len(row)
+        if of_query is not None and len(of_query) != own.shape[1]:
+            raise InvalidArgument(f"a query's vector must have {own.shape[1]} dimensions, got {len(of_query)}")
+        calls.append(CallFunction(_choose, ([candidate.score for candidate in row], of_query, own, diversity, count)))
+    # Off the event loop, since the work grows with the square of the number of results.
+    choices: list[list[Chosen]] = yield tuple(calls)
+    return [
+        [moved(row[each.place], each.score, each.place, new, _remark(each, new)) for new, each in enumerate(chosen)]
+        for row, chosen in zip(rows, choices, strict=True)
+    ]
+
+
+def _remark(chosen: Chosen, new: int) -> str:
+    return f", with a similarity of {chosen.similarity:.3f} to one before it" if new else ""
+
+
+def _choose(scores: Sequence[float], of_query: Any, vectors: Any, diversity: float, count: int | None) -> list[Chosen]:
+    if of_query is None:
+        relevance: Any = [share for _, share in min_max(list(enumerate(scores)))]
+    else:
+        # No matrix product, whose rounding depends on the row: equal vectors must tie.
+        relevance = (vectors * _units(of_query, len(of_query))).sum(axis=1)
+    return maximal_marginal_relevance(relevance, vectors, diversity=diversity, count=count)
+
+
+def _vectors(results: Sequence[Candidate]) -> StrategyFlow[Any]:
+    """A vector of length 1, as a row, for each result.
+
+    A span's vector is the mean of its leaves' vectors. A result of another source has the vector of its text. A blank text
+    has a vector of zeros, which is similar to no other.
+    """
+    import numpy as np
+
+    ids = tuple(dict.fromkeys(id_ for candidate in results if candidate.outside is None for id_ in candidate.span.leaf_ids))
+    texts = tuple(
+        dict.fromkeys(
+            candidate.outside.text for candidate in results if candidate.outside and candidate.outside.text.strip()
+        )
+    )
+    loaded: Sequence[Any] = (yield LoadVectors(ids)) if ids else ()
+    embedded: Sequence[Any] = (yield Embed(texts)) if texts else ()
+    length = len(loaded[0]) if ids else len(embedded[0]) if texts else 1
+    rows = np.concatenate([_units(vectors, length) for vectors in (loaded, embedded, np.zeros((1, length)))])
+    of_leaf = {id_: number for number, id_ in enumerate(ids)}
+    of_text = {text: number for number, text in enumerate(texts, start=len(ids))}
+
+    def places(candidate: Candidate) -> list[int]:
+        if candidate.outside is not None:
+            return [of_text.get(candidate.outside.text, len(rows) - 1)]
+        return [of_leaf[id_] for id_ in candidate.span.leaf_ids]
+
+    return _units([rows[places(candidate)].mean(axis=0) for candidate in results], length)
+
+
+def _units(vectors: Any, length: int) -> Any:
+    """The vectors as rows of length 1; a vector of zeros stays zeros."""
+    import numpy as np
+
+    matrix = np.asarray(vectors, dtype=np.float64).reshape(-1, length)
+    norms = np.linalg.norm(matrix, axis=1, keepdims=True)
+    return np.divide(matrix, norms, out=np.zeros_like(matrix), where=norms > 0)

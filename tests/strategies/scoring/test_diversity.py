@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leafspan.strategies._rerankers import Chosen, maximal_marginal_relevance
+from leafspan.strategies._rerank import Chosen, maximal_marginal_relevance
 from tests.profiles import examples
 
 RIGHT, UP, DIAGONAL = [1, 0], [0, 1], [1, 1]
