@@ -49,7 +49,9 @@ def _free_port() -> int:
 
 def _start(folder: Path, port: int, log: Path) -> subprocess.Popen:
     command = [
-        str(Path(sys.executable).parent / "chroma"),
+        sys.executable,
+        "-c",
+        "import sys, chromadb_rust_bindings as chroma; chroma.cli(['chroma', *sys.argv[1:]])",  # as the command, which imports more
         "run",
         "--path",
         str(folder),

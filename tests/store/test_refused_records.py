@@ -129,7 +129,7 @@ values = st.one_of(
 )
 
 
-@examples(60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(60, fast=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.dictionaries(st.text(max_size=4), values, max_size=5))
 def test_no_metadata_make_an_index_unwritable(folder_index, metadata):
     try:

@@ -87,7 +87,7 @@ TEXTS = st.lists(
 ).map("".join)
 
 
-@examples(25, fast=10)
+@examples(25, fast=5)
 @given(st.lists(TEXTS, max_size=4), st.integers(2, 5), st.sampled_from([0.0, 0.3]), st.booleans(), st.integers(1, 5))
 def test_trees_are_trees_and_equal_each_time(texts, size, margin, across, max_layers):
     documents = [Document(f"d{n}", text, f"Title {n}") for n, text in enumerate(texts)]
