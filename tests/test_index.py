@@ -95,7 +95,7 @@ def test_every_part_of_a_document_counts_as_a_change(index: Index, change):
 
 
 @pytest.mark.parametrize("wrong", ["tea.md", "drinks/tea.md", "notes/drinks/teas.md"])
-def test_an_id_that_is_nearly_one_is_told_which_is_meant_if_the_view_shows_it(index: Index, wrong: str):
+def test_the_error_for_an_id_that_is_nearly_one_names_the_right_one_if_the_view_shows_it(index: Index, wrong: str):
     index.add(Document("notes/drinks/tea.md", "Oolong.", metadata={"tenant": "a"}))
     message = f"there is no document '{wrong}' in the index"
     with pytest.raises(DocumentNotFound, match=f"^{message}; did you mean 'notes/drinks/tea.md'\\?$"):

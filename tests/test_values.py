@@ -61,7 +61,7 @@ def test_other_texts_are_the_id_of_nothing(other):
     assert LeafId.of_result(other) is None
 
 
-def test_summaries_are_told_from_leaves_by_the_version():
+def test_summaries_are_distinguished_from_leaves_by_the_version():
     assert LeafId("d", "t0000000", 1).is_summary
     assert not LeafId("d", V, 1).is_summary
 

@@ -9,7 +9,7 @@ from leafspan.agents import agent_tools
 from leafspan.errors import InvalidDocument
 
 
-def test_tools_change_nothing_unless_they_are_told_to(shared_index):
+def test_tools_change_nothing_unless_an_option_allows_it(shared_index):
     tools = agent_tools(shared_index)
     assert [tool.name for tool in tools] == ["search", "read", "outline"]
     assert not any(tool.writes for tool in tools)

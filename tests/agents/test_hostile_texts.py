@@ -146,7 +146,7 @@ def test_a_document_whose_id_is_too_long_to_show_has_no_citation(flooded):
 
 
 @pytest.mark.parametrize("length", [501, 6_000, 1_000_000])
-def test_what_a_model_gives_is_bounded_and_so_is_what_it_is_told(tmp_path: Path, length: int):
+def test_what_a_model_gives_is_bounded_and_so_is_what_it_gets(tmp_path: Path, length: int):
     with Index.open(tmp_path / "kb", embedder=lambda texts: [[1.0, 0.0]] * len(texts)) as index:
         index.add(Document("a" * 400, "Bees."))
         for tool in agent_tools(index, writable=True):

@@ -60,7 +60,7 @@ def test_a_range_is_widened_to_whole_words(read):
     assert found["text"] == "decoded the"
 
 
-def test_the_place_of_a_text_is_told(read):
+def test_the_place_of_a_text_is_named(read):
     start = HARBOUR.index("Salt, timber")
     found = read.call({"document_id": "harbour", "start": start, "end": start + 30}).content
     assert found["headings"] == ["The harbour", "Trade"]

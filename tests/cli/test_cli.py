@@ -704,7 +704,7 @@ def test_the_demo_shows_a_tree_and_what_it_tells_of_a_theme(demo):
     assert shares.pop("tree, expand=10") > 1.3 * max(shares.values())
 
 
-def test_the_theme_is_told_in_whole_paragraphs():
+def test_the_theme_is_shown_in_whole_paragraphs():
     text = {document.id: document.text for document in example_documents()}[THEME_DOCUMENT]
     pieces = [text[first:last] for first, last in THEME_PLACES]
     starts = ("In the late 17th century, Robert Boyle", "Highly combustible materials", "In one experiment, Lavoisier")

@@ -138,7 +138,7 @@ def test_questions_may_stand_on_standard_input(kb: Path):
     assert "questions" in fails(typed(line, "tune", "-"))  # a single one is too few
 
 
-def test_what_is_written_can_be_told_as_json(kb: Path):
+def test_what_is_written_can_be_printed_as_json(kb: Path):
     made = leafspan("questions", "made.jsonl", "-n", "2", "--words", "3", "--json")
     assert json.loads(made.stdout) == {"output": "made.jsonl", "questions": 2}
     assert json.loads(leafspan("config", "kb.yaml", "--json").stdout) == Config.load("kb.yaml").to_dict()
@@ -258,7 +258,7 @@ def test_a_report_replaces_a_report_but_questions_may_have_been_edited(kb: Path)
         (["query", "bees", "--where", "F('a') >"], "where, given as a text, must be like"),
     ],
 )
-def test_what_is_wrong_is_told(kb: Path, arguments, message):
+def test_what_is_wrong_is_an_error(kb: Path, arguments, message):
     Path("wrong.jsonl").write_text('{"text": "Who?", "answers": [5]}\n')
     Path("unknown.jsonl").write_text('{"text": "Who?", "relevant": ["x.md"]}\n')
     Path("good.jsonl").write_text('{"text": "Who dances?", "answers": ["bees dance"]}\n')

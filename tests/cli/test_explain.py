@@ -92,7 +92,7 @@ def test_a_lowest_score_leaves_the_other_limits_of_query_as_they_are(kb: Path):
     assert [each["id"] for each in explained["passages"]] == [each["id"] for each in printed]
 
 
-def test_a_lowest_score_of_the_command_comes_before_that_of_the_configuration(kb: Path, tmp_path: Path):
+def test_a_lowest_score_of_the_command_comes_before_the_one_of_the_configuration(kb: Path, tmp_path: Path):
     config = tmp_path / "sure.yaml"
     config.write_text("min_score: 0.99\nk: 2\n")
     query = ("query", *ASKED_IN_VAIN, "--kb", kb, "--config", config, "--json")

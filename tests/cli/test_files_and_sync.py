@@ -201,7 +201,7 @@ def test_files_that_are_not_read_are_counted_by_their_kind(docs, command):
 
 
 @pytest.mark.parametrize("command", [("sync",), ("index", "--prune")], ids=" ".join)
-def test_a_renamed_folder_is_told_of(docs, kb, command):
+def test_a_renamed_folder_is_reported(docs, kb, command):
     docs.rename("notes")
     done = leafspan(*command, "notes")
     assert "2 added, 0 replaced, 0 deleted" in done.stdout
@@ -495,7 +495,7 @@ def test_the_names_of_strategies_are_completed():
     assert completed.stdout.split() == ["auto-merging"]
 
 
-def test_files_in_python_are_those_of_the_command_line(docs, kb):
+def test_files_in_python_match_the_command_line(docs, kb):
     with Index.open(kb, create=False) as index:
         assert index.sync(Files("docs")).unchanged == ("docs/bees.md", "docs/rocks.txt")
         assert index.add(docs.absolute()).unchanged == 2

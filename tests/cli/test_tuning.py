@@ -81,7 +81,7 @@ def test_questions_are_made_where_none_are_given():
         (("--kb", "nowhere"), "nowhere"),
     ],
 )
-def test_what_is_wrong_is_told(arguments, message):
+def test_what_is_wrong_is_an_error(arguments, message):
     assert message in fails(leafspan(*TUNE, *arguments))
 
 

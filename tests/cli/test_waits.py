@@ -62,5 +62,5 @@ def test_a_program_can_log_it(held, kb, caplog, capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_short_waits_are_not_told_of(kb):
+def test_short_waits_are_not_reported(kb):
     assert leafspan("sync", "tea.md").stderr == ""

@@ -291,7 +291,7 @@ def test_a_number_too_large_for_a_float_is_refused_wherever_it_stands(text: str,
         Config.load(path)
 
 
-def test_yaml_is_that_of_version_1_2():
+def test_yaml_follows_version_1_2():
     plain, _ = parse_config("a: no\nb: 1e3\nc: 0o17\nd: 12:30:45\ne: 2026-05-01\nf: ~\ng: '1'\nh: True")
     assert plain == {"a": "no", "b": 1000.0, "c": 15, "d": "12:30:45", "e": "2026-05-01", "f": None, "g": "1", "h": True}
     assert math.isclose(parse_config("-1.5e-3")[0], -0.0015)

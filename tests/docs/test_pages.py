@@ -55,7 +55,7 @@ def test_a_link_that_leads_nowhere_would_be_noticed():
         ("Café", "café"),
     ],
 )
-def test_an_anchor_is_that_of_github(heading: str, anchor: str):
+def test_an_anchor_matches_github(heading: str, anchor: str):
     assert slug(heading) == anchor
     assert anchors_of(f"# Title\n\n```bash\n# no heading\n```\n\n## {heading}\n") == {"title", anchor}
 

@@ -16,7 +16,7 @@ from leafspan.errors import InvalidDocument
 TEA = Document("tea", "Green tea is steamed.", metadata={"path": "/srv/tea.md", "topic": "food"}, hidden=("path",))
 
 
-def test_what_a_document_hides_is_kept_and_told_of_its_passages(tmp_path: Path):
+def test_what_a_document_hides_is_kept_and_its_passages_say_so(tmp_path: Path):
     with Index.open(tmp_path / "kb") as index:
         index.add(TEA)
     with Index.open(tmp_path / "kb") as index:

@@ -259,7 +259,7 @@ def test_a_pdf_that_was_saved_again_is_the_same_document(empty: Index, tmp_path:
     assert empty.add(pages("2026-02-02")).replaced == added
 
 
-def test_pictures_without_a_text_are_told_apart(empty: Index):
+def test_pictures_without_a_text_are_distinguished(empty: Index):
     assert len(empty.add([ImageNode(image="a"), ImageNode(image="b")]).added) == 2
 
 

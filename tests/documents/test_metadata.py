@@ -111,7 +111,7 @@ def test_nested_metadata_are_flattened_only_when_asked():
     assert document.metadata == {"a.b": 1}
 
 
-def test_metadata_of_chunks_are_flattened_as_those_of_documents_are():
+def test_metadata_of_chunks_are_flattened_like_metadata_of_documents():
     nested = Document("d", "Tea.", chunks=[Chunk(4, {"a": {"b": 1}})])
     with pytest.raises(InvalidDocument, match="metadata 'a' of document 'd' must be"):
         to_document(nested)

@@ -39,9 +39,7 @@ async def test_a_task_cancelled_twice_while_it_waits_gives_the_lock_back(tmp_pat
 
 
 @pytest.mark.usefixtures("leaves_from_chroma")
-def test_leaves_of_a_document_replaced_meanwhile_are_those_of_the_new_version(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_leaves_of_a_document_replaced_meanwhile_match_the_new_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     with Index.open(tmp_path / "kb") as index:
         index.add(Document("a", "Old text."))
         fetch = Reader.fetch_leaves

@@ -191,7 +191,7 @@ def test_an_instruction_stands_before_the_query(tmp_path: Path):
     assert seen[-1] == "query: question"
 
 
-def test_a_leafs_vector_is_drawn_towards_that_of_its_title_and_headings(tmp_path: Path):
+def test_a_leafs_vector_is_drawn_towards_its_title_and_headings(tmp_path: Path):
     with Index.open(tmp_path, embedder=as_function, title_weight=0.5) as index:
         index.add([Document("a", "# Part\n\nOne.", "Title"), Document("b", "Two.")])
         assert index.retrieve("question", where=None)

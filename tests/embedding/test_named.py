@@ -117,7 +117,9 @@ def test_another_model_in_the_package_is_refused(name: str, monkeypatch, tmp_pat
     ("platform", "machine", "reason"),
     [("darwin", "arm64", "darwin on arm64"), ("linux", "aarch64", "linux on aarch64")],
 )
-def test_a_machine_that_e5_does_not_run_on_is_told_so(monkeypatch, platform: str, machine: str, reason: str):
+def test_a_machine_that_e5_does_not_run_on_gets_an_error_that_says_so(
+    monkeypatch, platform: str, machine: str, reason: str
+):
     monkeypatch.setattr(_named.sys, "platform", platform)
     monkeypatch.setattr(_named.platform, "machine", lambda: machine)
     with pytest.raises(MissingExtra, match=rf"runs on Linux and x86-64 with AVX2 alone, got {reason}"):

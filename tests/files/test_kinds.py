@@ -347,7 +347,7 @@ def test_what_is_longer_than_a_thousand_characters_is_no_title(tmp_path: Path, n
         assert document.title == expected
 
 
-def test_a_pdf_is_a_document_whose_text_is_that_of_its_pages(tmp_path: Path):
+def test_a_pdf_is_a_document_whose_text_matches_its_pages(tmp_path: Path):
     (tmp_path / "r.pdf").write_bytes(pdf(["Bees dance.", "", "Honey is sweet."], title="A report"))
     text = "Bees dance.\n\nHoney is sweet.\n"
     assert read(tmp_path) == ([Document("r.pdf", text, "A report", {"source": "r.pdf"})], [])

@@ -288,7 +288,7 @@ NAMES = ["a.html", "b.csv", "c.pdf"]
 
 
 @pytest.mark.parametrize("options", [(), ("-W", "error", "-X", "dev")])
-def test_a_script_needs_no_guard_and_its_end_is_that_of_the_process(docs: Path, options: tuple[str, ...]):
+def test_a_script_needs_no_guard_and_its_end_is_the_processs(docs: Path, options: tuple[str, ...]):
     with run(docs, "", *options) as child:
         out, errors = child.communicate()
     names, pids = map(json.loads, out.splitlines())

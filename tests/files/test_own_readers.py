@@ -95,7 +95,7 @@ def test_a_reader_that_fails_stops_no_other_file(folder: Path, reader: Any, reas
     assert skipped.reason.startswith(reason)
 
 
-def test_a_reader_comes_before_that_of_leafspan_and_files_without_one_are_left_out(folder: Path):
+def test_a_reader_comes_before_the_one_of_leafspan_and_files_without_one_are_left_out(folder: Path):
     (folder / "b.md").write_text("# Tea")
     reading = FileReading(check_document, folder)
     assert [each.text for each in reading.read(Files(folder, readers={".md": lambda path: "own"}))] == ["own"]

@@ -92,7 +92,7 @@ def test_lines_of_json_may_be_in_any_of_these_encodings(tmp_path: Path, written:
     assert skipped.reason.startswith("line 4: it has no text in the field 'text'")
 
 
-def test_lines_of_json_that_are_cut_off_within_a_letter_are_told(tmp_path: Path):
+def test_lines_of_json_that_are_cut_off_within_a_letter_are_reported(tmp_path: Path):
     (tmp_path / "a.jsonl").write_bytes('{"text": "tea"}\n{"text": "rye"}'.encode("utf-16")[:-1])
     documents, [each] = read(tmp_path)
     assert [document.text for document in documents] == ["tea"]

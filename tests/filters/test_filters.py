@@ -119,7 +119,7 @@ def test_numbers_are_equal_by_value_and_a_bool_is_no_number():
     assert found(F("n").contains(True), documents) == []
 
 
-def test_large_whole_numbers_are_told_apart():
+def test_large_whole_numbers_are_distinguished():
     documents = [("a", {"n": 2**53}), ("b", {"n": 2**53 + 1}), ("c", {"n": float(2**53)})]
     assert found(F("n") == 2**53, documents) == ["a", "c"]
     assert found(F("n") > 2**53, documents) == ["b"]

@@ -38,7 +38,7 @@ async def test_the_flow_and_what_it_computes_run_in_threads_and_what_is_native_i
     assert done == ["let go"]
 
 
-async def test_without_being_told_that_it_reads_a_flow_runs_in_the_loop():
+async def test_without_a_mark_that_it_reads_a_flow_runs_in_the_loop():
     step, _, _ = await arun(flow_of([]))
     assert step == here()
 

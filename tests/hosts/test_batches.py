@@ -139,7 +139,7 @@ async def test_one_bad_question_is_the_error_of_that_one(shared_index: Index):
     assert retriever.batch([0.1, 0.2], return_exceptions=True)[0].__class__ is InvalidArgument  # two questions, no vector
 
 
-def test_an_error_of_the_search_is_that_of_each_question(shared_index: Index, monkeypatch: pytest.MonkeyPatch):
+def test_an_error_of_the_search_is_each_questions(shared_index: Index, monkeypatch: pytest.MonkeyPatch):
     def failing(*_: Any) -> Any:
         raise RuntimeError("the disk is gone")
 

@@ -338,7 +338,7 @@ def test_the_filter_and_the_limits_of_a_call_reach_our_own_retrievers(shared_ind
     assert [document.metadata["doc_id"] for document in found] == ["tea"] * 4
 
 
-def test_the_filter_of_our_own_retriever_holds_beside_that_of_the_call(shared_index: Index):
+def test_the_filter_of_our_own_retriever_holds_beside_the_calls(shared_index: Index):
     base = VectorRetriever(index=shared_index, where={"topic": {"$ne": "food"}})
     window = SentenceWindowRetriever(index=shared_index, base=base)
     assert {document.metadata["doc_id"] for document in window.invoke(QUESTIONS[2], k=50)} == {"bees", "harbour"}
@@ -415,7 +415,7 @@ async def test_our_own_retriever_as_a_base_has_a_run_of_its_own(shared_index: In
     assert listening.tags == ["mine"]
 
 
-def test_langsmith_is_told_the_store_that_has_the_index():
+def test_langsmith_gets_the_name_of_the_store_that_has_the_index():
     qdrant = pytest.importorskip("qdrant_client")
     for client, name in ((page()["MemoryEngine"](), "MemoryEngine"), (qdrant.QdrantClient(":memory:"), "Qdrant")):
         with Index.open(client=client) as index:

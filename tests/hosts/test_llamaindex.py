@@ -370,7 +370,7 @@ class HearingAll(BaseEventHandler):
         self.events.append(event)
 
 
-async def test_instrumentation_is_told_why_passages_were_returned(shared_index: Index, monkeypatch):
+async def test_instrumentation_gets_the_reasons_why_passages_were_returned(shared_index: Index, monkeypatch):
     retriever, root, heard = HybridRetriever(shared_index, similarity_top_k=2), get_dispatcher(), HearingAll()
     traces = {each.id: each.trace.explain() for each in shared_index.retrieve(QUESTIONS[0], Hybrid(), k=2)}
     seen = SimpleSpanHandler()

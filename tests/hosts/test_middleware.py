@@ -317,7 +317,7 @@ def test_a_question_with_an_image_keeps_its_image():
     assert model.sent[0][-1].content[1:] == question.content
 
 
-def test_without_a_question_or_a_source_the_model_is_told_so():
+def test_without_a_question_or_a_source_the_model_reads_so():
     model = scripted("ok", "ok")
     retriever = Listed(texts=[], asked=[])
     agent = create_agent(model, middleware=[RetrievalMiddleware(retriever)])

@@ -218,7 +218,7 @@ def test_langchains_filter_by_a_model_leaves_out(shared_index: Index):
     assert found[0].metadata["trace"][-1].endswith("by LLMChainFilter")
 
 
-def test_the_text_that_a_compressor_has_changed_stays_that_of_the_document(shared_index: Index):
+def test_the_text_that_a_compressor_has_changed_stays_the_documents(shared_index: Index):
     model = FakeListChatModel(responses=["burned", "NO_OUTPUT", "iron"])
     retriever = langchain_ext.RerankRetriever(
         index=shared_index, base=Vector(k=3), rerank=LLMChainExtractor.from_llm(model), explain=True

@@ -88,7 +88,7 @@ def test_the_passages_are_there_for_code(langchain, llamaindex):
         ("search", {"question": "tea", "page": 3}, "search takes question, strategy, where, budget, k, got 'page'"),
     ],
 )
-def test_what_a_tool_refuses_is_told_to_the_model(langchain, llamaindex, name, arguments, message):
+def test_what_a_tool_refuses_is_said_to_the_model(langchain, llamaindex, name, arguments, message):
     told = langchain[name].invoke(call(name, arguments))
     assert (told.status, told.content) == ("error", message)
     assert asyncio.run(langchain[name].ainvoke(call(name, arguments))).content == message

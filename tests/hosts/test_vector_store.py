@@ -191,7 +191,7 @@ def test_scores_are_cosines_and_relevances_are_between_0_and_1(tmp_path: Path):
 
 
 @pytest.mark.parametrize("lambda_mult", [0.0, 0.3, 0.5, 0.9, 1.0])
-def test_maximal_marginal_relevance_is_that_of_langchain(tmp_path: Path, lambda_mult: float):
+def test_maximal_marginal_relevance_matches_langchain(tmp_path: Path, lambda_mult: float):
     embedding = DeterministicFakeEmbedding(size=5)
     texts = [f"text {number}" for number in range(30)]
     theirs = InMemoryVectorStore.from_texts(texts, embedding, ids=texts)

@@ -150,7 +150,9 @@ def test_what_was_being_written_is_stored_when_the_next_group_fails(
 
 
 @both_ways
-def test_if_both_fail_the_error_is_that_of_the_earlier_documents(index: Index, embedding: Embedding, on_adding, how: str):
+def test_if_both_fail_the_error_is_the_one_of_the_earlier_documents(
+    index: Index, embedding: Embedding, on_adding, how: str
+):
     failed = threading.Event()
 
     def fail(texts: list[str]) -> None:

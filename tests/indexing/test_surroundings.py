@@ -107,7 +107,7 @@ def test_more_words_never_give_less_text_and_no_more_fit(numbers: Index, number:
     assert (begin, end) == (0, COUNT - 1) or count + 4 > words
 
 
-def test_in_a_view_the_surroundings_are_those_of_the_documents_that_it_shows(index: Index):
+def test_in_a_view_the_surroundings_come_from_the_documents_that_it_shows(index: Index):
     a, b = index.scoped(F("tenant") == "a"), index.scoped(F("tenant") == "b")
     a.add(Document("plan", "# Plan\n\nThe budget. " * 9))
     b.add(Document("plan", "The merger."))

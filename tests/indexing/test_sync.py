@@ -124,7 +124,7 @@ def test_files_that_are_not_to_be_read_are_not_deleted_either(index: Index, docs
 
 
 @pytest.mark.parametrize("line", ["\n", "\r\n"])
-def test_front_matter_is_in_no_passage_and_lines_are_those_of_the_file(index: Index, docs: Path, line: str):
+def test_front_matter_is_in_no_passage_and_lines_match_the_file(index: Index, docs: Path, line: str):
     body = ["# Bees", "", "Bees dance.", "", "Bees make honey.", ""]
     for front in (["---", "title: The dance", "---", ""], ["---", "title: The dance", "# a note", "---", ""], []):
         page = [*front, *body]
@@ -206,7 +206,7 @@ def test_a_folder_that_cannot_be_looked_into_keeps_its_documents(index: Index, d
     assert index.count() == 2
 
 
-def test_a_record_that_cannot_be_read_keeps_those_of_its_file(index: Index, docs: Path):
+def test_a_record_that_cannot_be_read_keeps_the_others_of_its_file(index: Index, docs: Path):
     (docs / "d.jsonl").write_text('{"text": "One."}\n{"text": "Two."}')
     index.sync(docs)
     (docs / "d.jsonl").write_text('{"text": "One."}\n{"text": "Tw')
@@ -570,7 +570,7 @@ def test_what_a_dry_run_returns_can_be_compared(index: Index, docs: Path):
     assert replace(planned, added=(), unchanged=planned.added) == index.sync(docs)
 
 
-def test_documents_that_are_new_since_their_folder_was_renamed_are_told_of(tmp_path: Path):
+def test_documents_that_are_new_since_their_folder_was_renamed_are_reported(tmp_path: Path):
     notes = tmp_path / "notes"
     (notes / "deep").mkdir(parents=True)
     (notes / "bees.md").write_text("# Bees\n\nBees dance.")
@@ -605,7 +605,7 @@ def test_a_new_document_counts_once_however_often_its_text_is_there(tmp_path: Pa
         assert sorted(done.moved) == [("three/bees.md", "one/bees.md"), ("three/bees.md", "two/bees.md")]
 
 
-def test_equal_files_that_are_both_there_and_files_that_moved_within_a_source_are_not_told_of(tmp_path: Path):
+def test_equal_files_that_both_exist_and_files_that_moved_within_a_source_are_not_reported(tmp_path: Path):
     for folder in ("one", "two"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "licence.txt").write_text("All rights reserved.")

@@ -49,7 +49,7 @@ def test_a_sentence_that_mentions_more_than_most_says_nothing():
     assert read_names("Use docs rather than sql.", NAMES, 1) == []
 
 
-def test_names_that_differ_in_case_alone_are_told_apart():
+def test_names_that_differ_in_case_alone_are_distinguished():
     assert read_names("Docs", ["docs", "Docs"], 1) == ["Docs"]
     assert read_names("DOCS", ["docs", "Docs"], 1) == []
 

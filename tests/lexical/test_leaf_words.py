@@ -45,7 +45,7 @@ def test_several_leaves_are_looked_up_at_once_in_any_order(texts: Sequence[str],
 
 
 @given(st.lists(st.tuples(TEXTS, st.booleans()), max_size=4), st.randoms(use_true_random=False))
-def test_merged_arrays_are_those_of_the_leaves_that_are_kept(parts: Sequence[tuple[list[str], bool]], random: Any):
+def test_merged_arrays_match_the_leaves_that_are_kept(parts: Sequence[tuple[list[str], bool]], random: Any):
     given_parts, kept = [], []
     for texts, all_kept in parts:
         mask = None if all_kept else np.array([random.random() < 0.5 for _ in texts], bool)

@@ -73,7 +73,7 @@ def test_postings_of_a_small_corpus_have_these_arrays():
     }
 
 
-def test_terms_are_counted_by_leaves_and_only_by_those_of_a_mask():
+def test_terms_are_counted_by_leaves_and_only_by_the_ones_of_a_mask():
     postings = Postings(build_postings(LEAVES))
     assert postings.frequencies().tolist() == [1, 2, 2, 1]  # a, b, c and d
     assert postings.frequencies(np.array([True, True, False, False, True])).tolist() == [1, 2, 1, 0]
@@ -158,7 +158,7 @@ def test_an_empty_query_finds_nothing():
 
 
 @given(corpora_in_parts(), st.lists(_TERM, max_size=5), _SETTINGS)
-def test_scores_are_those_of_an_index_of_the_live_leaves_alone(corpus, query, options):
+def test_scores_match_an_index_of_the_live_leaves_alone(corpus, query, options):
     leaves, live, parts = corpus
     rebuilt = of(*[terms for terms, lives in zip(leaves, live, strict=True) if lives]).score(query, settings=options)
     found = Corpus(parts).score(query, settings=options)
@@ -170,7 +170,7 @@ def test_scores_are_those_of_an_index_of_the_live_leaves_alone(corpus, query, op
 
 
 @given(corpora_in_parts(), st.lists(_TERM, max_size=5), _SETTINGS, st.randoms(use_true_random=False))
-def test_scores_of_some_leaves_are_those_of_an_index_of_these_alone(corpus, query, options, random):
+def test_scores_of_some_leaves_match_an_index_of_these_alone(corpus, query, options, random):
     leaves, live, parts = corpus
     counting = np.array([random.random() < 0.6 for _ in leaves], dtype=bool)
     counted = counting & live
@@ -210,7 +210,7 @@ def test_a_query_with_other_settings_has_norms_of_its_own(changed):
         assert scores_of(corpus, "c", "b", **options) == scores_of(of(*LEAVES), "c", "b", **options)
 
 
-def test_settings_of_one_query_are_not_those_of_the_next():
+def test_settings_of_one_query_do_not_hold_for_the_next():
     corpus = of(*LEAVES)
     for options in ({"k1": 2}, {"b": 0.1}, {"variant": "bm25l"}, {"variant": "bm25+"}, {}):
         assert scores_of(corpus, "c", "b", **options) == scores_of(of(*LEAVES), "c", "b", **options)

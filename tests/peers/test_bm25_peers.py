@@ -38,7 +38,7 @@ def random_query(seed):
         ("bm25+", rank_bm25.BM25Plus, {"k1": 1.2, "b": 0.4, "delta": 0.5}),
     ],
 )
-def test_scores_are_those_of_rank_bm25(variant, make, options):
+def test_scores_match_rank_bm25(variant, make, options):
     settings = BM25Settings(**{"k1": 1.5, "b": 0.75, "variant": variant, **options})
     for seed in SEEDS:
         leaves, query = random_corpus(seed), random_query(seed)
@@ -48,7 +48,7 @@ def test_scores_are_those_of_rank_bm25(variant, make, options):
 
 
 @pytest.mark.parametrize("options", [{}, {"k1": 0.9, "b": 0.4}])
-def test_scores_are_those_of_bm25s(options):
+def test_scores_match_bm25s(options):
     settings = BM25Settings(**{"k1": 1.5, "b": 0.75, **options})
     for seed in SEEDS:
         leaves = random_corpus(seed)

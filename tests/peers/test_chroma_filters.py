@@ -180,7 +180,7 @@ def test_numbers_are_compared_by_value_where_chroma_cuts_the_fraction_off(collec
     assert ours({"k": {"$lt": 1.5}}, documents) == {"int"}
 
 
-def test_large_numbers_are_told_apart_where_chroma_takes_them_for_floats(collection_of):
+def test_large_numbers_are_distinguished_where_chroma_takes_them_for_floats(collection_of):
     documents = [("odd", {"k": 2**53 + 1}), ("even", {"k": float(2**53)})]
     theirs = collection_of(documents)
 

@@ -92,7 +92,7 @@ def test_weights_are_normalised(view: PrivateView):
     assert PIIAware(weights=[2, 8]).weights == (2, 8)
 
 
-def test_the_rank_constant_is_that_of_the_fusion(view: PrivateView):
+def test_the_rank_constant_matches_the_fusion(view: PrivateView):
     (best,) = view.retrieve("Where can one swim?", PIIAware(rank_constant=0), k=1)
     assert best.score == pytest.approx(0.8 / (0 + 1))
 

@@ -99,7 +99,7 @@ def test_a_strategy_that_computes_with_leaves_says_which_result_is_none(index, s
         index.retrieve("bees", strategy(base=WIKI))
 
 
-def test_a_result_with_the_id_of_a_leaf_is_that_leaf_and_with_that_of_a_passage_that_span(index):
+def test_a_result_with_the_id_of_a_leaf_is_that_leaf_and_with_a_passages_id_that_span(index):
     leaf, *_ = index.retrieve("the angle of the dance", Vector(), k=1)
     window, *_ = index.retrieve("the angle of the dance", SentenceWindow(before=1, after=1), k=1)
     mixed = source("mixed", result(window.id, "", 3.0), result(leaf.id, "", 2.0), result("w1", "Bees dance.", 1.0))

@@ -77,7 +77,7 @@ def test_it_is_the_longer_list_without_what_is_too_much(index, strategy, k, most
         assert scores == sorted(scores, reverse=True)
 
 
-def test_leaves_are_those_of_a_list_that_is_long_enough(index):
+def test_leaves_come_from_a_list_that_is_long_enough(index):
     for strategy in (BM25(), Vector(), Hybrid()):
         every = index.retrieve(QUESTION, strategy, k=200)
         expected, seen = [], Counter()

@@ -68,7 +68,7 @@ def test_merging_takes_the_best_or_the_mean_of_the_children(shared_index: Index,
 
 
 @every_question
-def test_probabilities_of_all_leaves_are_at_most_that_of_an_answer(shared_index: Index, question):
+def test_probabilities_of_all_leaves_are_at_most_the_probability_of_an_answer(shared_index: Index, question):
     passages = shared_index.retrieve(question, Hybrid(), k=100, candidates=ALL)
     assert 0 < sum(each.score for each in passages) <= 1
     plain = shared_index.retrieve(question, Hybrid(calibrate=False), k=100, candidates=ALL)

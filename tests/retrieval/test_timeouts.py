@@ -301,7 +301,7 @@ async def test_a_chroma_that_hangs_ends_in_time_also_while_the_copy_of_the_words
     assert settled(index)
 
 
-def test_one_that_waits_for_another_thread_s_copy_is_told_of_it_after_a_minute_without_progress(
+def test_one_that_waits_for_another_thread_s_copy_gets_an_error_after_a_minute_without_progress(
     index: Index, chroma: Gate, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr("leafspan.segments._mirror._PATIENCE", TIMEOUT)

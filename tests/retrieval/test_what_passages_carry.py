@@ -103,7 +103,7 @@ STRATEGIES = [
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=repr)
-def test_the_lines_of_any_strategy_are_those_of_the_text(guide: Index, strategy: Strategy):
+def test_the_lines_of_any_strategy_match_the_text(guide: Index, strategy: Strategy):
     found = guide.retrieve("Is coffee or tea roasted?", strategy)
     assert found
     for passage in found:

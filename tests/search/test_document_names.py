@@ -28,7 +28,7 @@ def said_of(names) -> dict[str, list[str]]:
 
 
 @given(st.fixed_dictionaries(dict.fromkeys(IDS, TITLES)), st.lists(CHANGES, max_size=4))
-def test_after_any_changes_names_equal_those_of_a_new_table(titles, changes):
+def test_after_any_changes_names_equal_a_new_tables(titles, changes):
     kept = DocumentNames()
     for change in ({}, *changes):
         after = {**titles, **{id_: new[0] for id_, new in change.items() if new is not None}}

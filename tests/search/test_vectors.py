@@ -249,7 +249,7 @@ def test_a_score_is_never_beyond_1():
 # Leaves by their ids
 
 
-def test_the_vectors_of_many_leaves_are_those_of_their_ids_each_time():
+def test_the_vectors_of_many_leaves_match_their_ids_each_time():
     """Where they lie is kept for the next time: for these ids in this order, and in this view, and not for others."""
     vectors = {id_: chance.normal(size=(400, 3)) for id_ in "ab"}
     copy = Copy({"a": vectors["a"]}, {"b": vectors["b"]})

@@ -114,7 +114,7 @@ def made(monkeypatch, recipe=WordPostings):
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_after_any_changes_the_answers_are_those_of_a_fresh_index(tmp_path, monkeypatch, seed):
+def test_after_any_changes_the_answers_match_a_fresh_index(tmp_path, monkeypatch, seed):
     monkeypatch.setattr(_mirror, "MOST_SEGMENTS", 3)
     monkeypatch.setattr(_mirror, "_GROUP", 5)
     generator = random.Random(seed)
@@ -765,7 +765,7 @@ def test_how_words_are_scored_is_remembered(tmp_path):
 # Behind a client
 
 
-def test_behind_a_server_files_are_kept_in_the_users_cache_unless_told_otherwise(chroma_server, tmp_path, monkeypatch):
+def test_behind_a_server_files_are_kept_in_the_users_cache_by_default(chroma_server, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     client = chromadb.HttpClient(*chroma_server, settings=Settings(anonymized_telemetry=False))
     with open_at(client=client, name=f"kb-{uuid.uuid4().hex}") as index:

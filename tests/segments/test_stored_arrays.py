@@ -66,7 +66,7 @@ rows_asked = (
 
 @examples(100, fast=30)
 @given(st.lists(st.tuples(st.sampled_from(["vectors", "numbers"]), rows_asked), max_size=6))
-def test_rows_are_those_of_the_array(tmp_path_factory, asked):
+def test_rows_match_the_array(tmp_path_factory, asked):
     arrays = stored(tmp_path_factory.mktemp("arrays"))
     assert list(arrays) == list(ARRAYS)
     for name, rows in asked:

@@ -97,7 +97,7 @@ def test_a_segment_of_versions_that_are_being_written_is_neither_removed_nor_mer
 
 @examples(30, fast=5)
 @given(steps=st.lists(st.tuples(st.integers(0, 2), st.sampled_from(["a", "b", "both", "delete"])), min_size=1, max_size=8))
-def test_the_answers_are_those_of_what_is_read_back(tmp_path_factory: pytest.TempPathFactory, steps: list):
+def test_the_answers_match_what_is_read_back(tmp_path_factory: pytest.TempPathFactory, steps: list):
     folder = tmp_path_factory.mktemp("taking")
     texts = ["Green tea steams.", "A kettle boils. Tea is green.", "Nothing of that."]
     with Index.open(folder / "taken", splitter=SPLITTER) as taken, Index.open(folder / "read", splitter=SPLITTER) as read:
@@ -128,7 +128,7 @@ def test_documents_that_are_added_one_by_one_do_not_leave_a_file_each(tmp_path: 
         assert {each.document_id for each in index.retrieve("Number", BM25(), k=50)} == {f"d{n}" for n in range(30)}
 
 
-def test_an_analyzer_that_fails_is_told_of_by_the_search_and_not_by_what_is_added(tmp_path: Path):
+def test_an_analyzer_that_fails_is_an_error_of_the_search_and_not_of_what_is_added(tmp_path: Path):
     def words(text: str) -> list[str]:
         if "tea" in text:
             raise ValueError("no tea")

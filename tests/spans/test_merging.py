@@ -81,7 +81,7 @@ def test_max_level_and_max_words_stop_the_merging():
     assert spans(merge(found, max_words=1)) == [(0, 0, 0.8), (1, 1, 0.6), (2, 2, 0.4), (3, 3, 0.2)]
 
 
-def test_the_score_of_a_merged_node_may_be_that_of_its_best_child():
+def test_the_score_of_a_merged_node_may_be_its_best_childs():
     leaves = tree(3, 2)
     assert spans(merge(hits(leaves, {0: 0.9, 1: 0.5}), score="max")) == [(0, 2, 0.9)]
 

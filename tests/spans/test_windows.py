@@ -66,7 +66,7 @@ def test_windows_cover_exactly_the_neighbourhood_of_the_hits(tree_and_hits, befo
 
 @examples(100)
 @given(trees_with_hits(), st.integers(0, 3), st.integers(0, 3), st.booleans())
-def test_a_window_is_no_leaf_and_has_a_length_where_those_of_its_leaves_are_known(tree_and_hits, before, after, known):
+def test_a_window_is_no_leaf_and_has_a_length_where_its_leaves_have_one(tree_and_hits, before, after, known):
     leaves, found = tree_and_hits
     for window in windows_around(found, before=before, after=after, words=words_of(leaves) if known else None):
         assert window.leaf is None
@@ -88,7 +88,7 @@ def test_the_order_of_the_hits_does_not_matter(tree_and_hits, before, after, max
     assert windows_around(data.draw(st.permutations(found)), **options) == windows_around(found, **options)
 
 
-def test_the_neighbours_to_load_are_those_of_the_windows_without_the_hits():
+def test_the_neighbours_to_load_match_the_windows_without_the_hits():
     leaves = tree(9)
     ids = [leaf.id for leaf in leaves]
     assert neighbours_of(hits(leaves, {0: 0.9, 4: 0.8}), before=1, after=2) == [ids[1], ids[2], ids[3], ids[5], ids[6]]

@@ -107,7 +107,7 @@ def test_a_gap_of_little_relevance_is_bridged_in_any_order_of_hits(order):
     assert (spans(runs), spans(others)) == ([(0, 2, 0.5)], [(8, 8, 0.1)])
 
 
-def test_a_gap_that_was_not_found_is_bridged_and_told_but_its_score_does_not_count():
+def test_a_gap_that_was_not_found_is_bridged_and_traced_but_its_score_does_not_count():
     leaves = tree(9)
     found, between = hits(leaves, {0: 0.5, 2: 0.4, 8: 0.1}), hits(leaves, {1: 0.99})
     runs, _ = runs_within_budget(found, 3, max_words=None, run_cost=2, between=between)
@@ -136,7 +136,7 @@ def test_no_hit_is_lost_lengths_are_right_and_the_order_of_the_hits_does_not_mat
     assert (spans(again), spans(others_again)) == (spans(runs), spans(others))
 
 
-def test_gaps_are_those_of_at_most_ten_characters_a_word():
+def test_gaps_have_at_most_ten_characters_a_word():
     found = hits(tree(9), {0: 0.9, 3: 0.8, 8: 0.7})
     #                     Between 0 and 3 lie 2 leaves of 4 characters, between 3 and 8 four of them.
     first, second = ([LeafId("d", "00000000", n) for n in between] for between in ((1, 2), (4, 5, 6, 7)))

@@ -63,7 +63,7 @@ def headings_of_docutils(text: str) -> list[tuple[int, str]]:
 
 
 @given(texts())
-def test_the_headings_are_those_of_docutils(text):
+def test_the_headings_match_docutils(text):
     found = layout_of(text, RST)
     assert [(heading.depth, heading.text) for heading in found.headings] == headings_of_docutils(text)
     for heading in found.headings:

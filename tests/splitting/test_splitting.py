@@ -196,7 +196,7 @@ def test_a_heading_stands_at_the_head_of_the_leaf_that_follows_it():
     ]
 
 
-def test_headings_are_those_of_markdown_and_not_of_code():
+def test_headings_come_from_markdown_and_not_from_code():
     text = "Intro\n\n# First #\n\ntext\n\n```\n# a comment\n```\n\nSecond\n======\r\n\r\n### Third\rend"
     assert [(h.depth, h.text) for h in find_headings(text)] == [(1, "First"), (1, "Second"), (3, "Third")]
     assert [text[h.start : h.end] for h in find_headings(text)] == ["# First #\n", "Second\n======\r\n", "### Third\r"]

@@ -26,7 +26,7 @@ def record(text: str | None = TEXT, place: str = PLACE) -> Record:
 
 
 @pytest.mark.parametrize("text", ["", TEXT])
-def test_a_text_is_told_by_its_checksum(text: str):
+def test_a_text_is_recognised_by_its_checksum(text: str):
     written = row(pack_checksums([(text, PLACE)]))
     check_text(written, LEAF, record(text))
     with pytest.raises(ValueError, match=r"^the text of its leaf 0 is not as it was written$"):

@@ -18,7 +18,7 @@ from leafspan.engines.chroma._vector_files import IDS
 from tests import warm
 
 
-def test_the_collections_of_an_index_are_told_from_others(tmp_path: Path):
+def test_the_collections_of_an_index_are_distinguished_from_others(tmp_path: Path):
     client = chromadb.PersistentClient(tmp_path, settings=chromadb.Settings(anonymized_telemetry=False))
     for name in ("notes", "notes.manifest"):  # called like one of an index, but without its settings
         client.create_collection(name, embedding_function=None).add(ids=["a"], embeddings=[[1.0, 0.0]])

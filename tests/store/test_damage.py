@@ -179,7 +179,7 @@ def test_repair_restores_the_row_of_a_table(index: Index, place: dict[str, Any])
     assert manifest.get(ids=["table"])["metadatas"][0]["row"] == packed["row"]
 
 
-def test_a_view_is_told_of_its_own_documents_alone(index: Index, place: dict[str, Any]) -> None:
+def test_a_view_names_its_own_documents_alone(index: Index, place: dict[str, Any]) -> None:
     ours, theirs = index.scoped(F("tenant") == "a"), index.scoped(F("tenant") == "b")
     ours.add([Document("plan", "Our secret plan is to plant trees.")])
     theirs.add([Document("plan", "Their plan is to dig a pond.")])

@@ -93,7 +93,7 @@ def test_too_many_open_files_are_an_error_about_the_limit_and_nothing_counts_as_
             assert not index.repair()
 
 
-def test_a_limit_of_the_whole_system_is_told_apart():
+def test_a_limit_of_the_whole_system_is_distinguished():
     error = too_many_files(OSError(errno.ENFILE, "Too many open files in system"), "read 'a'")
     assert str(error) == "cannot read 'a': the system has as many files open as it may have; close some, and try again"
     assert too_many_files(OSError(errno.ENOENT, "No such file or directory"), "read 'a'") is None

@@ -100,7 +100,7 @@ def put_an_older_database_back(folder: Path) -> None:
     shutil.copy(folder.with_suffix(".before"), folder / "chroma.sqlite3")
 
 
-def test_a_reader_is_told_of_a_database_older_than_what_lies_beside_it(tmp_path: Path):
+def test_a_reader_notices_a_database_older_than_what_lies_beside_it(tmp_path: Path):
     put_an_older_database_back(tmp_path / "kb")
     with pytest.raises(DamagedIndex, match=r"is older than the files beside it: .* put the whole folder back"):
         Index.open(tmp_path / "kb", read_only=True)
@@ -113,7 +113,7 @@ def test_a_reader_is_told_of_a_database_older_than_what_lies_beside_it(tmp_path:
         assert [reader.get(document.id).text for document in reader.documents()] == ["The first text.", "The second text."]
 
 
-def test_a_reader_on_a_read_only_mount_is_told_of_a_database_older_than_what_lies_beside_it(places: tuple[Path, Path]):
+def test_a_reader_on_a_read_only_mount_notices_a_database_older_than_what_lies_beside_it(places: tuple[Path, Path]):
     writable, read_only = places
     put_an_older_database_back(writable / "kb")
     with pytest.raises(DamagedIndex, match="is older than the files beside it"):

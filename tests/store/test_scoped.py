@@ -579,7 +579,7 @@ def test_a_summary_is_seen_only_where_every_document_that_it_covers_is(planted):
     assert {name for each in hidden.summaries() for name in covered(each)} == {"plan" + AT_A}
 
 
-def test_summaries_and_their_numbers_are_those_of_the_view(planted):
+def test_summaries_and_their_numbers_match_the_view(planted):
     a, everything = planted.scoped(A), planted.summaries()
     seen = a.summaries()
     assert [each.text for each in a.summaries("plan")] == [each.text for each in planted.summaries(f"plan{AT_A}")]
@@ -679,7 +679,7 @@ BM25_SETTINGS = [BM25Settings(variant=variant) for variant in ("lucene", "okapi"
 
 
 @pytest.mark.parametrize("bm25", BM25_SETTINGS, ids=lambda settings: settings.variant)
-def test_statistics_are_those_of_the_view_to_the_digit_unless_shared(client, bm25):
+def test_statistics_are_the_views_to_the_digit_unless_shared(client, bm25):
     mixed, alone = in_memory(client), in_memory(client)
     own = [Document(f"{n}", text) for n, text in enumerate(TEXTS_A)]
     mixed.add([Document(f"b{n}", text, None, {"tenant": "b"}) for n, text in enumerate(TEXTS_B)])
@@ -698,7 +698,7 @@ def test_statistics_are_those_of_the_view_to_the_digit_unless_shared(client, bm2
     )
 
 
-def test_a_shared_idf_is_that_of_the_whole_index(client):
+def test_a_shared_idf_is_the_whole_indexs(client):
     index = in_memory(client)
     index.add([Document("b1", "Budget.", None, {"tenant": "b"}), Document("b2", "Tea.", None, {"tenant": "b"})])
     index.scoped(A).add(Document("a", "Budget."))

@@ -164,7 +164,7 @@ def test_the_users_own_client_keeps_waiting_as_he_has_set_it(proxy: HostileProxy
     assert set(client._server._session.timeout.as_dict().values()) == {None}
 
 
-def test_an_address_is_told_without_a_password(chroma_server: tuple[str, int], proxy: HostileProxy, name: str) -> None:
+def test_an_address_is_shown_without_a_password(chroma_server: tuple[str, int], proxy: HostileProxy, name: str) -> None:
     client = chromadb.HttpClient(
         f"http://user:secret@127.0.0.1:{proxy.port}", settings=Settings(anonymized_telemetry=False)
     )
@@ -306,7 +306,7 @@ def test_the_next_writer_waits_for_a_late_request_that_has_not_ended(proxy: Host
     assert not late
 
 
-def test_a_retrieval_has_its_own_deadline_before_that_of_the_server(index: Index, proxy: HostileProxy) -> None:
+def test_a_retrieval_has_its_own_deadline_before_the_servers(index: Index, proxy: HostileProxy) -> None:
     patient = Index.open(client=client_of(proxy), name=index._store._manifest_name.removesuffix(".manifest"), timeout=60)
     proxy.do("stall")
     asked = len(proxy.requests)

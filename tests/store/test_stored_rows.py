@@ -113,7 +113,7 @@ def keys(request: pytest.FixtureRequest) -> Iterator[None]:
 @pytest.mark.usefixtures("keys")
 @examples(200, fast=40)
 @given(st.dictionaries(st.sampled_from(IDS), rows), st.lists(changes, max_size=5), st.integers(0, 6))
-def test_after_any_changes_they_are_those_of_a_dict(tmp_path_factory, first, several, small):
+def test_after_any_changes_they_match_a_dict(tmp_path_factory, first, several, small):
     folder = tmp_path_factory.mktemp("rows")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("leafspan.store._rows_file._FEW", small)  # so that the columns are written again now and then

@@ -130,7 +130,7 @@ def test_a_record_of_a_summary_that_is_not_as_it_was_written_is_noticed(
     check_place(tampered, number, alter, trees=True)
 
 
-def test_what_is_left_out_is_in_the_trace_and_told_once(tampered: Tampered) -> None:
+def test_what_is_left_out_is_in_the_trace_and_warned_of_once(tampered: Tampered) -> None:
     try:
         (leaf,) = (each for each in tampered.strict.leaves("bees") if "decoded" in each.text)
         tampered.alter("leaves", leaf.id, text=leaf.text.upper())

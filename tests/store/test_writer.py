@@ -193,7 +193,7 @@ def told(disk: Disk) -> list[int]:
 
 
 @pytest.mark.parametrize("before", [{}, {"a": 2}, {"a": 2, "b": 1}], ids=["new", "replaced", "both"])
-def test_readers_are_told_of_leaves_before_the_manifest_names_them_and_of_the_manifest_before_leaves_go(before):
+def test_readers_learn_of_leaves_before_the_manifest_names_them_and_of_the_manifest_before_leaves_go(before):
     disk = filled(before)
     replaced(disk, {"a": 2, "c": 1})
     noted, made_current, *_ = moments(disk, "manifest", "upsert")
@@ -206,7 +206,7 @@ def test_readers_are_told_of_leaves_before_the_manifest_names_them_and_of_the_ma
         assert any(gone < at for at in told(disk))
 
 
-def test_readers_are_told_before_leaves_go_that_are_written_again():
+def test_readers_learn_of_leaves_that_are_written_again_before_they_go():
     disk = filled({"a": 2})
     run(disk.writer().replace([document("a", OLD, 2)]))
     (noted, *_), (added,) = moments(disk, "manifest", "upsert"), moments(disk, "leaves", "add")
@@ -217,7 +217,7 @@ def test_readers_are_told_before_leaves_go_that_are_written_again():
 
 @examples(60)
 @given(numbers.filter(bool), numbers.filter(bool))
-def test_before_leaves_go_readers_are_told_of_the_manifest_also_where_another_writer_has_written_it(before, after):
+def test_before_leaves_go_readers_learn_of_the_manifest_also_where_another_writer_has_written_it(before, after):
     undisturbed = filled(before)
     replaced(undisturbed, after)
     for step in range(len(undisturbed.events)):
@@ -233,7 +233,7 @@ def test_before_leaves_go_readers_are_told_of_the_manifest_also_where_another_wr
             assert any(last < at < gone for at in told(disk))
 
 
-def test_readers_are_told_that_a_document_is_gone_before_it_is_and_before_its_leaves_are():
+def test_readers_learn_that_a_document_goes_before_it_does_and_before_its_leaves_do():
     disk = filled({"a": 2})
     deleted(disk, ["a"])
     (hidden, *_), (gone,) = moments(disk, "manifest", "upsert"), moments(disk, "leaves", "delete")
@@ -281,7 +281,7 @@ def test_a_writer_can_leave_something_to_the_next_one():
     assert disk.finished == [False, True]
 
 
-def test_leaves_that_belong_to_no_version_are_deleted_and_readers_told():
+def test_leaves_that_belong_to_no_version_are_deleted_and_readers_learn_it():
     disk = filled({"a": 2})
     disk.leaves.records["b#ffffffff#0"] = {}
     run(disk.writer().delete_leaves(["b#ffffffff#0"]))

@@ -9,7 +9,7 @@ from leafspan.strategies._over_base import AtLeast, at_least
 from tests.corpus import QUESTIONS
 
 
-def test_results_of_at_least_the_score_are_those_of_the_strategy(shared_index: Index):
+def test_results_of_at_least_the_score_match_the_strategy(shared_index: Index):
     every = shared_index.retrieve(QUESTIONS[0], Vector(), k=10)
     third = every[2].score
     assert (

@@ -17,7 +17,7 @@ def longest(index: Index, strategy: AutoMerging, **options) -> int:
     return max((count_words(each.text) for each in found if each.trace.merges), default=0)
 
 
-def test_the_defaults_are_those_of_the_docstring():
+def test_the_defaults_match_the_docstring():
     assert AutoMerging() == AutoMerging(
         base=Hybrid(), threshold=0.5, fill_gaps=1, max_level=None, max_words=400, score="max"
     )

@@ -46,7 +46,7 @@ def decayed(values, scores=None, **options):
     return row
 
 
-def test_the_score_is_that_of_the_base_times_a_factor_that_halves_every_thirty_days():
+def test_the_score_is_the_bases_times_a_factor_that_halves_every_thirty_days():
     found = decayed(["2026-05-21", "2026-04-21", "2026-03-22"])
     assert spans(found) == [(0, 0, 1), (1, 1, pytest.approx(0.5)), (2, 2, pytest.approx(0.25))]
 

@@ -303,7 +303,7 @@ OF_KEYS = dict(
 
 @examples(150)
 @given(rankings(), st.sampled_from(FUSIONS))
-def test_scores_are_those_of_the_fusion_of_ids_and_the_sum_of_the_shares(lists, fusion):
+def test_scores_match_the_fusion_of_ids_and_the_sum_of_the_shares(lists, fusion):
     fused = fuse(lists, fusion=fusion)
     keyed = [[(each.span.id, each.score) for each in ranked.candidates] for ranked in lists]
     expected = dict(OF_KEYS[fusion](keyed, weights=[ranked.weight for ranked in lists]))

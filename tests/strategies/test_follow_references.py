@@ -328,7 +328,7 @@ def overviews(document_id: str, base: Strategy | None = None) -> Strategy:
     return leafspan.strategies.filtered(base or Vector(), F("doc_id") == document_id)
 
 
-def test_a_document_leads_to_those_of_its_leaves_that_are_nearest_to_the_query(referring: Index):
+def test_a_document_leads_to_its_leaves_that_are_nearest_to_the_query(referring: Index):
     [overview] = referring.retrieve(QUESTIONS[2], overviews("hot drinks"))
     nearest = referring.retrieve(QUESTIONS[2], Vector(), where=F("doc_id") == "tea", k=3)
     found = referring.retrieve(QUESTIONS[2], FollowReferences(base=overviews("hot drinks")), k=9)

@@ -258,7 +258,7 @@ def test_a_filter_holds_in_both_searches(index: Index):
     assert {passage.document_id for passage in found} == {"tea"}
 
 
-def test_bm25_settings_of_a_strategy_take_precedence_over_those_of_the_index(index: Index):
+def test_bm25_settings_of_a_strategy_take_precedence_over_the_indexs(index: Index):
     flat = index.retrieve(QUESTIONS[0], Hybrid(bm25=BM25Settings(k1=0)), k=1)[0]
     assert flat.trace.hits[0].score != index.retrieve(QUESTIONS[0], Hybrid(), k=1)[0].trace.hits[0].score
 
@@ -331,7 +331,7 @@ def test_a_summary_with_the_words_of_the_question_is_no_answer_to_it():
     assert pool.absence == absence_weight(6 / 10, 1)
 
 
-def test_whether_there_is_an_answer_is_told_by_how_much_of_the_question_is_found(index: Index):
+def test_whether_there_is_an_answer_depends_on_how_much_of_the_question_is_found(index: Index):
     """With ``min_answer_probability``, a question of the documents is answered, and one of words that they lack is not."""
     strict = Hybrid(min_answer_probability=0.5)
     assert index.retrieve("Who decoded the dance of the bees?", strict)

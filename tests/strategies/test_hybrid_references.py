@@ -115,7 +115,7 @@ def test_a_filter_keeps_out_what_is_mentioned(mentioning: Index):
 
 
 @pytest.mark.parametrize("limits", [{"k": 1}, {"k": 3}, {"k": 50}, {"budget": 60}, {"k": 9, "min_score": 0.001}])
-def test_scores_are_those_of_all_results_under_any_limits(mentioning: Index, limits):
+def test_scores_match_all_results_under_any_limits(mentioning: Index, limits):
     every = {each.id: each.score for each in mentioning.retrieve(QUESTION, Hybrid(), k=50, candidates=50)}
     some = mentioning.retrieve(QUESTION, Hybrid(), candidates=50, **limits)
     assert some

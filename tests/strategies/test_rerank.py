@@ -326,7 +326,7 @@ def test_a_reranker_that_fails_leaves_the_results_as_they_are_on_request(shared_
     assert "Rerank: not reordered, since Judge failed: ConnectionError: no route" in found[0].trace.notes
 
 
-def test_a_function_that_returns_a_coroutine_is_told_where_to_give_it():
+def test_the_error_for_a_function_that_returns_a_coroutine_says_where_to_give_it():
     async def arerank(texts):
         return [1.0 for _ in texts]
 

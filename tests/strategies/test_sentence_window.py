@@ -21,7 +21,7 @@ def lengths(passages) -> list[int]:
     return [len(passage.text.split()) for passage in passages]
 
 
-def test_a_window_goes_on_to_the_leaf_behind_the_hit_unless_told_otherwise():
+def test_a_window_goes_on_to_the_leaf_behind_the_hit_by_default():
     assert SentenceWindow() == SentenceWindow(base=Hybrid(), before=0, after=1, max_words=300)
 
 

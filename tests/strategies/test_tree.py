@@ -600,7 +600,7 @@ def test_summaries_must_be_a_flag(base):
 
 
 @pytest.mark.parametrize("strategy", [Vector(summaries=True), BM25(summaries=True), Hybrid(summaries=True)], ids=repr)
-def test_other_strategies_search_summaries_where_they_are_told_to(four, strategy):
+def test_other_strategies_search_summaries_where_an_option_says_so(four, strategy):
     assert {passage.layer for passage in four.retrieve("cd70 a90", strategy, k=10)} >= {0, 1}
     with pytest.raises(InvalidArgument, match="base must be a strategy that finds single leaves"):
         AutoMerging(base=strategy)

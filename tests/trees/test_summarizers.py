@@ -478,7 +478,7 @@ def test_the_waits_double_up_to_a_minute_and_vary_by_the_first_one(monkeypatch):
     assert any(wait != int(wait) for wait in waits)
 
 
-async def test_the_waits_of_tasks_are_no_longer_than_those_of_threads():
+async def test_the_waits_of_tasks_are_no_longer_than_the_waits_of_threads():
     start = time.perf_counter()
     with ends_within(2):
         errors = await arun(flowing(replace(persistent(Failing(rotten="a"), True, retries=2), wait=0.02), [["a"]])[0])

@@ -138,7 +138,7 @@ def test_a_signal_ends_the_process_at_once(kb, number, code):
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a terminal of its own")
-def test_who_starts_it_on_a_terminal_is_told_what_it_waits_for(kb):
+def test_who_starts_it_on_a_terminal_reads_what_it_waits_for(kb):
     ours, terminal = os.openpty()
     pipe = subprocess.PIPE
     process = subprocess.Popen(command(kb), stdin=terminal, stdout=pipe, stderr=pipe, text=True)
@@ -154,7 +154,7 @@ def test_who_starts_it_on_a_terminal_is_told_what_it_waits_for(kb):
 
 
 @pytest.mark.slow
-def test_a_filter_that_nothing_matches_is_told_on_standard_error(kb):
+def test_a_filter_that_nothing_matches_is_named_on_standard_error(kb):
     server = Server(kb, "--where", 'F("tenant") == "acme"')
     assert server.process.stdin
     server.process.stdin.close()

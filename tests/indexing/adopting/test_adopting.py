@@ -603,7 +603,7 @@ def test_an_index_of_another_embedder_is_not_adopted_into(client: Any, kb: Path)
         leafspan.adopt(plain_collection(client, ["Bees dance."]), kb)
 
 
-def test_the_embedder_of_the_adoption_is_that_of_the_index(client: Any, kb: Path):
+def test_the_embedder_of_the_adoption_is_the_indexs(client: Any, kb: Path):
     leafspan.adopt(langchain_store({"client": client}, TEXTS), kb)
     with Index.open(kb, create=False) as index:
         assert index.stats().embedder == "LangChainEmbedder"

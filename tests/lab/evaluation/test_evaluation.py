@@ -132,7 +132,7 @@ def test_a_comparison_names_the_questions_won_and_lost():
     assert str(found).startswith("RR: a less b is +0.083 (95 %: -")
 
 
-def test_the_interval_is_that_of_a_resampled_mean():
+def test_the_interval_matches_a_resampled_mean():
     # 30 of 100 questions won, none lost: the mean of a resample is binomial: 95 % lie within 21 and 39 of 100.
     scores = {"a": [1.0] * 30 + [0.0] * 70, "b": [0.0] * 100}
     found = compare("recall", "a", "b", scores, [str(number) for number in range(100)], seed=1)

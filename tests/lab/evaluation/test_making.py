@@ -83,7 +83,7 @@ def test_what_a_language_model_thinks_before_it_answers_is_no_question(index: In
     assert made.text == "Who dances?"
 
 
-def test_what_a_language_model_does_wrong_is_told(index: Index):
+def test_what_a_language_model_does_wrong_is_an_error(index: Index):
     def failing(prompt: str) -> str:
         raise OSError("no line")
 

@@ -378,7 +378,7 @@ def test_a_piece_must_be_in_a_document(shared_index: Index, options: dict, rule:
         explain(shared_index, QUESTION, Vector(), **options)
 
 
-def test_one_query_is_explained_at_a_time_and_errors_are_those_of_retrieve(shared_index: Index):
+def test_one_query_is_explained_at_a_time_and_errors_are_the_ones_of_retrieve(shared_index: Index):
     with pytest.raises(InvalidArgument, match="a query must be a text or a vector"):
         explain(shared_index, [QUESTION, QUESTION], Vector())  # type: ignore[arg-type]
     with pytest.raises(InvalidArgument, match="a query must be a text that is not blank"):

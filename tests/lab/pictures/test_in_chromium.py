@@ -91,7 +91,7 @@ def test_all_can_be_read_in_every_theme(chromium: str, scheme: str, body: str):
 
 
 @in_every_theme
-def test_the_paper_is_that_of_the_theme(chromium: str, scheme: str, body: str):
+def test_the_paper_matches_the_theme(chromium: str, scheme: str, body: str):
     paper = measured(result(), "getComputedStyle(document.querySelector('.ls')).backgroundColor", scheme=scheme, body=body)
     is_dark = ("dark" in body or 'light="false"' in body) if body else scheme == "dark"
     assert (luminance(paper) < 0.2) == is_dark

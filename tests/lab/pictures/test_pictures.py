@@ -36,7 +36,7 @@ def test_a_passage_of_a_single_leaf_needs_no_mark():
     assert pieces_of(single) == []
 
 
-def test_leaves_that_are_not_those_of_the_text_are_not_marked():
+def test_leaves_of_another_text_are_not_marked():
     assert pieces_of(passage("somebody has changed it", outline=outline(ends=(5, 10, 15)))) == []
     assert pieces_of(passage("no document is known", outline=None)) == []
 

@@ -83,7 +83,7 @@ def test_a_vector_and_a_filter_have_no_question(shared_index: Index):
     assert shared_index.retrieve(None, Browse(), k=2).question is None
 
 
-def test_asynchronous_results_and_those_of_other_sources_are_the_same(shared_index: Index, found: Passages):
+def test_asynchronous_results_and_results_of_other_sources_are_the_same(shared_index: Index, found: Passages):
     awaited = asyncio.run(shared_index.aretrieve(QUESTION, Hybrid(), k=3))
     assert awaited == found
     assert isinstance(awaited, Passages)

@@ -83,7 +83,7 @@ def test_every_answer_forbids_what_is_not_needed(browser: Browser, address: str)
     assert headers["cross-origin-resource-policy"] == "same-origin"
 
 
-def test_the_only_style_is_that_of_the_page(browser: Browser):
+def test_the_only_style_is_the_pages(browser: Browser):
     page = browser.open(HOME)
     (style,) = re.findall("<style>(.*?)</style>", page.html, re.DOTALL)
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()

@@ -58,7 +58,7 @@ def test_code_has_letters_of_one_width_on_each_page(tmp_path: Path, id_: str, te
     assert html.unescape(re.sub("<.*?>", "", "".join(found))).strip() == code.strip()
 
 
-def test_what_two_strategies_found_in_a_document_is_told_apart(browser: Browser, shared_index: Index):
+def test_what_two_strategies_found_in_a_document_is_distinguished(browser: Browser, shared_index: Index):
     page = browser.open("document", [("id", "harbour"), ("q", QUESTION), ("s", "hybrid"), ("s", "windows"), ("k", "1")])
     (hit,) = shared_index.retrieve(QUESTION, Hybrid(), k=1)
     (window,) = shared_index.retrieve(QUESTION, SentenceWindow(), k=1)

@@ -156,7 +156,7 @@ PATTERNS = Patterns()
         ("müller@example.com", "müller@example.com"),
     ],
 )
-def test_other_digits_and_letters_are_those_of_the_patterns(text: str, expected: str):
+def test_other_digits_and_letters_match_the_patterns(text: str, expected: str):
     (found,) = find_all([PATTERNS], text)
     assert text[found.start : found.end] == expected
 

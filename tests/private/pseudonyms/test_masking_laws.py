@@ -77,7 +77,7 @@ def test_nothing_that_was_found_stands_in_the_masked_text(case: tuple[str, list[
 
 @given(texts_with_entities(), st.lists(st.integers(0, 400), max_size=8))
 @examples(1000)
-def test_each_piece_is_that_of_the_original_at_its_characters(case: tuple[str, list[Found]], cuts: list[int]):
+def test_each_piece_matches_the_original_at_its_characters(case: tuple[str, list[Found]], cuts: list[int]):
     """Also if the masked text is cut within a pseudonym. The pieces, joined, are the original."""
     text, found = case
     masked = disguise_of(found, text).text(text)

@@ -412,7 +412,7 @@ def test_nothing_of_the_old_encryption_is_left_in_the_file(vault: Vault, path: P
     assert [row for row in old if row in content] == []
 
 
-def test_others_that_have_it_open_are_told(vault: Vault, path: Path):
+def test_others_that_have_it_open_learn_it(vault: Vault, path: Path):
     other = Vault.open(path, ONE)
     vault.rotate(TWO)
     for use in (lambda: other.notes(["record1"]), lambda: other.save([record(3)]), lambda: other.rotate(ONE)):

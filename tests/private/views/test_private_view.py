@@ -108,7 +108,7 @@ def test_without_reveal_it_is_masked(view: PrivateView):
     assert is_in_the_clear(everything([view.documents(), view.leaves()])) == []
 
 
-def test_a_passage_lists_the_pseudonyms_in_it_and_no_leaf_stores_those_of_the_whole_document(tmp_path: Path):
+def test_a_passage_lists_the_pseudonyms_in_it_and_no_leaf_stores_all_of_the_document(tmp_path: Path):
     mails = [f"person{number}@example.com" for number in range(60)]
     text = " ".join(f"Number {number} writes to {mail} today." for number, mail in enumerate(mails))
     with Index.open(tmp_path / "kb", splitter=SPLITTER) as index:
@@ -174,7 +174,7 @@ def test_the_original_has_the_passages_text(revealing: PrivateView):
         assert document.text[passage.start : passage.end] == passage.text
 
 
-def test_lines_are_those_of_the_original_where_a_name_goes_over_a_line_end(view: PrivateView, revealing: PrivateView):
+def test_lines_match_the_original_where_a_name_goes_over_a_line_end(view: PrivateView, revealing: PrivateView):
     lines = LETTER.split("\n")
     for leaf in revealing.leaves("letter"):
         assert leaf.lines is not None

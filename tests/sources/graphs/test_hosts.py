@@ -86,7 +86,7 @@ async def test_the_language_model_of_the_host_gives_keywords(package: Any, fille
 
 
 @both
-async def test_data_comes_in_the_shapes_of_the_core_and_chunks_as_those_of_the_host(
+async def test_data_comes_in_the_shapes_of_the_core_and_chunks_in_the_shape_of_the_host(
     package: Any, light_rag: LightRAGThread, filled: Any
 ):
     kind = "Document" if package is langchain_ext else "NodeWithScore"

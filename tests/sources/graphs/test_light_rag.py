@@ -249,12 +249,12 @@ def test_a_question_must_be_a_text(sentences: Index, light_rag: LightRAGThread):
         strategy.retrieve_data(QUESTION, "raw")  # type: ignore[arg-type]
 
 
-def test_what_lightrag_refuses_is_told(light_rag: LightRAGThread):
+def test_what_lightrag_refuses_is_an_error(light_rag: LightRAGThread):
     with pytest.raises(SourceFailed, match="RAGQueryTooShortError"):
         leafspan.retrieve("ab", LightRAG(light_rag))
 
 
-def test_a_language_model_that_fails_is_told(tmp_path: Path):
+def test_a_language_model_that_fails_is_an_error(tmp_path: Path):
     def generate(prompt: str) -> str:
         raise OSError("the model is gone")
 
@@ -264,7 +264,7 @@ def test_a_language_model_that_fails_is_told(tmp_path: Path):
                 LightRAG(thread).retrieve_data(QUESTION, shape)
 
 
-def test_a_failure_that_lightrag_reports_is_told():
+def test_a_failure_that_lightrag_reports_is_an_error():
     class Failing:
         _storages_status = _owning_loop = None
 

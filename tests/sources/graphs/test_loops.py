@@ -292,7 +292,7 @@ def test_a_closed_thread_is_refused(tmp_path: Path):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
-def test_a_forked_process_is_told_that_it_has_no_thread(light_rag: LightRAGThread):
+def test_a_forked_process_gets_an_error_that_it_has_no_thread(light_rag: LightRAGThread):
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:

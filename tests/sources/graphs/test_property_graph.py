@@ -389,7 +389,7 @@ class Gone:
     get_rel_map = upsert_nodes = get
 
 
-def test_a_graph_that_fails_is_told(sentences: Index):
+def test_a_graph_that_fails_is_an_error(sentences: Index):
     with pytest.raises(SourceFailed, match="the graph must answer the question, but: ConnectionError: connection refused"):
         sentences.retrieve(QUESTION, PropertyGraph(Gone()))
 

@@ -35,7 +35,7 @@ def answer(fused, share, leaves):
 # By hand
 
 
-def test_the_weights_are_those_of_the_formula():
+def test_the_weights_match_the_formula():
     fused, absence = [0.9, 0.5], absence_weight(0.3, 1_000)
     assert absence == pytest.approx(1_000**C / (exp(A) * (0.3 + 0.02) ** B), rel=1e-12)
     total = exp(D * 0.9) + exp(D * 0.5) + absence
@@ -59,7 +59,7 @@ def test_where_no_leaf_was_looked_at_there_is_no_answer():
 
 @examples(200)
 @given(fused_scores, shares, sizes)
-def test_probabilities_are_in_their_range_and_sum_to_that_of_an_answer(fused, share, leaves):
+def test_probabilities_are_in_their_range_and_sum_to_the_probability_of_an_answer(fused, share, leaves):
     found = probabilities(fused, absence_weight(share, leaves))
     assert all(0 < each < 1 for each in found)
     assert sum(found) == pytest.approx(answer(fused, share, leaves), abs=1e-9)

@@ -47,7 +47,7 @@ def of_elasticsearch(distance, scale, decay, shape):
     distance=st.floats(0, 1e4), scale=st.floats(0.01, 1e4), decay=st.floats(0.01, 0.99), shape=st.sampled_from(list(SHAPES))
 )
 @examples(300)
-def test_the_factors_are_those_of_elasticsearch(distance, scale, decay, shape):
+def test_the_factors_match_elasticsearch(distance, scale, decay, shape):
     ours = decay_factor(distance, scale=scale, decay=decay, shape=shape)
     assert ours == pytest.approx(of_elasticsearch(distance, scale, decay, shape), rel=1e-9, abs=1e-12)
     assert 0 <= ours <= 1

@@ -66,7 +66,7 @@ def test_nothing_is_lost_and_scores_fall(rows, data, diversity):
 
 @given(vectors, st.data())
 @examples(100)
-def test_without_diversity_the_order_is_that_of_the_relevance(rows, data):
+def test_without_diversity_the_order_matches_the_relevance(rows, data):
     relevance = data.draw(st.lists(st.floats(-1, 1), min_size=len(rows), max_size=len(rows)))
     chosen = maximal_marginal_relevance(relevance, rows, diversity=0)
     assert [each.place for each in chosen] == sorted(range(len(rows)), key=lambda place: -relevance[place])

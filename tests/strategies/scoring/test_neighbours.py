@@ -54,7 +54,7 @@ def test_without_a_share_and_for_scores_below_0_there_is_no_bonus():
 
 @examples(200)
 @given(st.dictionaries(st.integers(0, 9), st.floats(0.01, 1)), st.floats(0.01, 2))
-def test_every_bonus_is_that_of_the_better_neighbour(scores, share):
+def test_every_bonus_matches_the_better_neighbour(scores, share):
     bonuses = neighbour_bonuses({leaf(n): score for n, score in scores.items()}, share)
     around = {n + step for n in scores for step in (-1, 0, 1) if n + step >= 0}
     assert bonuses.keys() == {leaf(n) for n in around}
