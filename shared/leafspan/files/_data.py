@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from leafspan.checks import reason_of, shown, storable_fields
-from leafspan.files._opening import MOST_BYTES, Unreadable, decode, open_file, read_bytes, wide_lines
+from leafspan.files._opening import Unreadable, decode, lines_of, open_file, read_bytes
 from leafspan.files._record import Assembly, BadRecord, Record
 from leafspan.files._source import Files
 from leafspan.files._text import first_heading, without_pictures
@@ -19,12 +19,11 @@ _LONGEST_LINE = 1_000  # characters; JSON with longer lines is rewritten with on
 
 
 def read_plain(path: Path, files: Files) -> Iterator[Record]:
-    """See Reader."""
     yield Record(decode(read_bytes(path), files.encoding or "utf-8"), None, {}, markup=PLAIN)
 
 
 def read_json(path: Path, files: Files) -> Iterator[Record]:
-    """See Reader. JSON in a few long lines is rewritten with one value a line, so that leaves are whole values."""
+    """Read JSON. If it has a few long lines, it is rewritten with one value a line, so that leaves are whole values."""
     text = decode(read_bytes(path), files.encoding or "utf-8")
     if max(map(len, text.splitlines()), default=0) <= _LONGEST_LINE:
         yield Record(text, None, {}, markup=PLAIN)
@@ -41,12 +40,11 @@ _MOST_DIGITS = 300
 
 
 def read_json_lines(path: Path, files: Files) -> Iterator[Record | BadRecord]:
-    """See Reader. Lines are read one by one, so the file may have any size. Blank lines are ignored."""
+    """Read documents line by line, so the file may have any size. Blank lines are ignored."""
     ids = set()
     encoding = files.encoding or "utf-8"
     with open_file(path) as file:
-        lines: Iterator[bytes | str] = wide_lines(file, encoding, MOST_BYTES) or _lines(file)
-        for number, line in enumerate(lines, start=1):
+        for number, line in enumerate(lines_of(file, encoding), start=1):
             try:
                 text = (decode(line, encoding) if isinstance(line, bytes) else line).strip()
                 if not text:
@@ -62,13 +60,6 @@ def read_json_lines(path: Path, files: Files) -> Iterator[Record | BadRecord]:
             yield record
 
 
-def _lines(file: Any) -> Iterator[bytes]:
-    while line := file.readline(MOST_BYTES + 1):
-        if len(line) > MOST_BYTES:
-            raise Unreadable(f"it has a line of more than {MOST_BYTES:,} bytes")
-        yield line
-
-
 def _record_of_line(fields: Any, number: int, files: Files) -> Record:
     if not isinstance(fields, dict):
         raise Unreadable(f"it must be a JSON object, got {type(fields).__name__}")
@@ -78,7 +69,15 @@ def _record_of_line(fields: Any, number: int, files: Files) -> Record:
     id_ = None if files.id_field is None else _id(fields.get(files.id_field), files.id_field)
     title = None if files.title_field is None else fields.get(files.title_field)
     used = {files.text_field, files.id_field, files.title_field}
-    values, reasons = _flat({name: value for name, value in fields.items() if name not in used})
+    values: dict[str, object] = {}
+    reasons: dict[str, str] = {}
+    for name, value in _flat({name: value for name, value in fields.items() if name not in used}):
+        if isinstance(value, dict):
+            reasons[name] = f"it has more than {_MOST_LEVELS} objects within each other"
+        elif name in values:
+            reasons[name] = "there are two fields of this name"
+        else:
+            values[name] = value
     if title is not None and not isinstance(title, str):
         reasons[str(files.title_field)], title = f"a title must be a text, got {shown(title)}", None
     metadata, unstorable = storable_fields(values)
@@ -94,28 +93,13 @@ def _id(id_: object, field: str) -> str:
     return str(id_)
 
 
-def _flat(fields: Mapping[str, Any]) -> tuple[dict[str, object], dict[str, str]]:
-    """Return an object's values by name (dotted for nested ones), and the reasons why others were left out."""
-    flat: dict[str, object] = {}
-    reasons: dict[str, str] = {}
-    waiting = [iter(fields.items())]
-    above = [""]
-    while waiting:
-        if (field := next(waiting[-1], None)) is None:
-            waiting.pop()
-            above.pop()
-            continue
-        name, value = f"{above[-1]}{field[0]}", field[1]
-        if isinstance(value, dict) and len(waiting) < _MOST_LEVELS:
-            waiting.append(iter(value.items()))
-            above.append(f"{name}.")
-        elif isinstance(value, dict):
-            reasons[name] = f"it has more than {_MOST_LEVELS} objects within each other"
-        elif name in flat:
-            reasons[name] = "there are two fields of this name"
+def _flat(fields: Mapping[str, Any], above: str = "", level: int = 1) -> Iterator[tuple[str, object]]:
+    """Yield an object's values by name, dotted for nested ones."""
+    for name, value in fields.items():
+        if isinstance(value, dict) and level < _MOST_LEVELS:
+            yield from _flat(value, f"{above}{name}.", level + 1)
         else:
-            flat[name] = value
-    return flat, reasons
+            yield f"{above}{name}", value
 
 
 def _whole(digits: str) -> int | float:
@@ -127,7 +111,7 @@ _BACKTICKS = re.compile(r"`{3,}")
 
 
 def read_notebook(path: Path, files: Files) -> Iterator[Record]:
-    """See Reader. Its parts are its cells. Its title is the heading at its start."""
+    """Read a notebook, whose parts are its cells. Its title is the heading at its start."""
     try:
         book = json.loads(decode(read_bytes(path), "utf-8"))
         cells = book["cells"] if "cells" in book else [cell for sheet in book["worksheets"] for cell in sheet["cells"]]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from leafspan.checks import GENERATOR, shown
 from leafspan.errors import LeafspanError
@@ -41,11 +42,8 @@ def read_with(reader: Any, path: Path) -> Iterator[Record | BadRecord]:
         raise Unreadable(str(error)) from error
     except Exception as error:
         raise Unreadable(f"its reader failed with {type(error).__name__}: {error}") from error
-    if len(records) == 1:
-        yield records[0]
-        return
     for number, record in enumerate(records, start=1):
-        yield record._replace(part=f"document={number}")
+        yield record._replace(part=f"document={number}") if len(records) > 1 else record
 
 
 def _record_of(thing: Any) -> Record:
@@ -101,75 +99,48 @@ def is_of_questions(path: Path) -> bool:
                 return False
             if not isinstance(fields, dict) or not isinstance(fields.get("text"), str) or not fields.keys() <= _QUESTION:
                 return False
-            if _has_place(fields.get("answers")):
+            answers = fields.get("answers")
+            if isinstance(answers, list) and any(isinstance(each, dict) and each.keys() >= _PLACE for each in answers):
                 return True
     return False
 
 
-def _has_place(answers: Any) -> bool:
-    return isinstance(answers, list) and any(isinstance(each, dict) and each.keys() >= _PLACE for each in answers)
-
-
-_WRITTEN: dict[str, tuple[Callable[[Path], bool], str]] = {
-    ".html": (is_report, "it is a report that leafspan has written"),
-    ".htm": (is_report, "it is a report that leafspan has written"),
-    ".jsonl": (is_of_questions, "it has questions for `leafspan eval`"),
-}
-
-
 def what_leafspan_wrote(path: Path) -> str | None:
     """Describe briefly what leafspan wrote, or return None for a user's or an unreadable file."""
-    recognises, what = _WRITTEN.get(path.suffix.lower(), (None, ""))
-    try:
-        return what if recognises is not None and recognises(path) else None
-    except (Unreadable, OSError):
-        return None  # reading it as a document reports the error
+    suffix = path.suffix.lower()
+    with suppress(Unreadable, OSError):  # reading it as a document reports the error
+        if suffix in (".html", ".htm") and is_report(path):
+            return "it is a report that leafspan has written"
+        if suffix == ".jsonl" and is_of_questions(path):
+            return "it has questions for `leafspan eval`"
+    return None
 
 
-class Reader(Protocol):
-    """A function that reads files of one kind."""
-
-    def __call__(self, path: Path, files: Files) -> Iterator[Record | BadRecord]:
-        """Yield a file's documents."""
-        ...
-
-
-READERS: dict[str, Reader] = {
-    ".md": read_markdown,
-    ".markdown": read_markdown,
-    ".mdx": read_markdown,
-    ".txt": read_text,
-    ".text": read_text,
+READERS: dict[str, Callable[[Path, Files], Iterator[Record | BadRecord]]] = {
+    **dict.fromkeys((".md", ".markdown", ".mdx"), read_markdown),
+    **dict.fromkeys((".txt", ".text"), read_text),
     ".rst": read_rst,
-    ".adoc": read_asciidoc,
-    ".asciidoc": read_asciidoc,
+    **dict.fromkeys((".adoc", ".asciidoc"), read_asciidoc),
     ".org": read_org,
-    ".html": read_html,
-    ".htm": read_html,
-    ".xhtml": read_html,
+    **dict.fromkeys((".html", ".htm", ".xhtml"), read_html),
     ".jsonl": read_json_lines,
     ".pdf": read_pdf,
-    ".docx": read_docx,
-    ".docm": read_docx,
+    **dict.fromkeys((".docx", ".docm"), read_docx),
     ".odt": read_opendocument,
     ".pptx": read_pptx,
     ".odp": read_opendocument,
-    ".xlsx": read_xlsx,
-    ".xlsm": read_xlsx,
+    **dict.fromkeys((".xlsx", ".xlsm"), read_xlsx),
     ".ods": read_opendocument,
-    ".csv": read_csv,
-    ".tsv": read_csv,
+    **dict.fromkeys((".csv", ".tsv"), read_csv),
     ".epub": read_epub,
     ".ipynb": read_notebook,
     ".eml": read_eml,
     ".mbox": read_mbox,
     ".json": read_json,
-    ".yaml": read_plain,
-    ".yml": read_plain,
-    ".toml": read_plain,
+    **dict.fromkeys((".yaml", ".yml", ".toml"), read_plain),
     **dict.fromkeys(LANGUAGE_OF, read_code),
 }
-"""The reader of a file, by its suffix in lower case."""
+"""The function that yields a file's documents, by the file's suffix in lower case."""
 
 SUFFIXES = tuple(READERS)
 """Suffixes of the files that are read from a folder."""
@@ -183,13 +154,13 @@ def suffixes_of(files: Files) -> tuple[str, ...]:
 
 
 def read_file(path: Path, files: Files) -> Iterator[Record | BadRecord]:
-    """Read the documents of a file with such a suffix. See Reader."""
+    """Yield the documents of a file with such a suffix."""
     suffix = path.suffix.lower()
-    own = files.readers.get(suffix)
-    return READERS[suffix](path, files) if own is None else read_with(own, path)
+    return READERS[suffix](path, files) if suffix not in files.readers else read_with(files.readers[suffix], path)
 
 
 def is_plain(path: Path, files: Files) -> bool:
     """Whether a file is read in time and memory that depend on its size alone, or by a user's own reader."""
-    reader = READERS[suffix] if (suffix := path.suffix.lower()) not in files.readers else None
-    return reader is None or (reader in _PLAIN and not (reader is read_text and is_rst(path, files)))
+    suffix = path.suffix.lower()
+    reader = READERS.get(suffix)
+    return suffix in files.readers or (reader in _PLAIN and not (reader is read_text and is_rst(path, files)))

@@ -76,7 +76,7 @@ _SIDEBAR = re.compile(r"\b(?:side-?bar|toc|table-of-contents|related|nav|menu)\b
 
 
 def read_html(path: Path, files: Files) -> Iterator[Record]:
-    """See Reader. Its title is the page's title, or else its first heading.
+    """Read a page. Its title is the page's title, or else its first heading.
 
     If a page marks its main content, navigation, sidebars and footers are left out.
     """
@@ -283,7 +283,7 @@ def _words(element: Any) -> str:
 
 
 def read_epub(path: Path, files: Files) -> Iterator[Record]:
-    """See Reader. Its title is the book's title; chapters are its sections. A chapter that cannot be read is left out."""
+    """Read a book, whose sections are its chapters. A chapter that cannot be read is left out."""
     archive = open_archive(path)
     texts: list[str] = []
     left_out: list[str] = []

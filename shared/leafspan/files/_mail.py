@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-from binascii import a2b_base64, a2b_qp
+from binascii import a2b_base64
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from itertools import groupby, islice, pairwise
-from operator import itemgetter
+from itertools import islice, pairwise
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from leafspan.errors import MissingExtra
 from leafspan.files._html import markdown_of
-from leafspan.files._opening import Unreadable, declared_in_html, decode_declared, parsing, read_bytes
+from leafspan.files._opening import Unreadable, declared_in_html, decode_declared, in_one_line, parsing, read_bytes
 from leafspan.files._record import BadRecord, Record
 from leafspan.files._source import Files
 from leafspan.splitting import LINE_END
@@ -30,7 +29,6 @@ _READ = (*_PEOPLE, "subject", "date")
 _LONGEST_HEADER = 20_000  # characters
 _HEADERS = ("from", "to", "cc", "subject", "date", "message-id", "received")
 _ENCODED_WORDS = re.compile(r"(?:=\?[^?\s]*\?[bBqQ]\?[^?]*\?=\s*)+")
-_ENCODED_WORD = re.compile(r"=\?([^?\s]*)\?([bBqQ])\?([^?]*)\?=")
 _KIND_OF = {
     ".eml": "message/rfc822",
     **dict.fromkeys((".htm", ".html"), "text/html"),
@@ -45,12 +43,12 @@ _ORIGINAL = re.compile(r"^-{2,} ?(?:Original Message|Forwarded message|Ursprüng
 
 
 def read_eml(path: Path, files: Files) -> Iterator[Record | BadRecord]:
-    """See Reader. Quoted messages come after the message's own words, under a heading."""
+    """Read a message. Quoted messages come after the message's own words, under a heading."""
     yield _record(read_bytes(path), "")
 
 
 def read_mbox(path: Path, files: Files) -> Iterator[Record | BadRecord]:
-    """See Reader. Each message of the mailbox is a document, identified by its number."""
+    """Read a mailbox. Each message is a document, identified by its number."""
     data = read_bytes(path)
     starts = [match.span() for match in islice(_BEGINNING.finditer(data), _MOST_MESSAGES + 1)]
     if not starts:
@@ -182,25 +180,19 @@ def _headers(message: Message) -> dict[str, str]:
 def _decoded(header: str) -> str:
     """Return a header's text in one line."""
     text = decode_declared(header.encode("utf-8", "surrogateescape"), [])
-    return " ".join(_ENCODED_WORDS.sub(_of_encoded_words, text).split())
+    return in_one_line(_ENCODED_WORDS.sub(_of_encoded_words, text))
 
 
 def _of_encoded_words(match: re.Match[str]) -> str:
     """Decode consecutive encoded words (RFC 2047). A character's bytes may be in two of them."""
-    text = ""
-    for charset, words in groupby(_ENCODED_WORD.findall(match[0]), key=itemgetter(0)):
-        data = b"".join(_bytes_of_word(encoding, word) for _, encoding, word in words)
-        text += decode_declared(data, [charset.partition("*")[0]])
-    return text + match[0][len(match[0].rstrip()) :]
+    from email.errors import HeaderParseError
+    from email.header import decode_header
 
-
-def _bytes_of_word(encoding: str, word: str) -> bytes:
-    if encoding in "qQ":
-        return a2b_qp(word.encode(), header=True)
     try:
-        return a2b_base64(word.encode() + b"==")
-    except ValueError:
-        return word.encode()
+        words = decode_header(match[0])
+    except HeaderParseError:  # of broken base64
+        return match[0]
+    return "".join(decode_declared(data, [(charset or "").partition("*")[0]]) for data, charset in words)
 
 
 def _date(text: str) -> str:

@@ -29,7 +29,7 @@ _SMALLEST = 1.0  # points
 
 
 def read_opendocument(path: Path, files: Files) -> Iterator[Record]:
-    """See Reader. The parts are slides, and rows of sheets, without hidden ones; text documents have no parts."""
+    """Read a text without parts, or slides or the rows of sheets as parts, without hidden ones."""
     kind = path.suffix.lower()
     archive = open_archive(path)
     assembly = Assembly()

@@ -218,27 +218,22 @@ def whole_characters(text: str) -> str:
     return text
 
 
-def wide_lines(file: BinaryIO, encoding: str, most: int) -> Iterator[str] | None:
-    """Yield the lines of a file in UTF-16 or UTF-32, or return None for other encodings."""
+def lines_of(file: BinaryIO, encoding: str) -> Iterator[bytes | str]:
+    """Yield a file's lines, as texts if it is in UTF-16 or UTF-32, in which a line end is not one byte."""
     head = file.read(4)
     mark, wide = _marked(head) or (b"", encoding if b"\0" in head else "")
-    file.seek(len(mark))
-    with suppress(LookupError):  # reading the first line reports an unknown encoding
-        if codecs.lookup(wide or "ascii").name.startswith(("utf-16", "utf-32")):
-            return _decoded_lines(file, wide, most)
-    file.seek(0)
-    return None
-
-
-def _decoded_lines(file: BinaryIO, encoding: str, most: int) -> Iterator[str]:
+    is_wide = False
+    with suppress(LookupError):  # decoding the first line reports an unknown encoding
+        is_wide = codecs.lookup(wide or "ascii").name.startswith(("utf-16", "utf-32"))
+    file.seek(len(mark) if is_wide else 0)
+    lines: Any = io.TextIOWrapper(file, wide, newline="\n") if is_wide else file
     try:
-        with io.TextIOWrapper(file, encoding, newline="\n") as text:
-            while line := text.readline(most + 1):
-                if len(line) > most:
-                    raise Unreadable(f"it has a line of more than {most:,} characters")
-                yield line
+        while line := lines.readline(MOST_BYTES + 1):
+            if len(line) > MOST_BYTES:
+                raise Unreadable(f"it has a line of more than {MOST_BYTES:,} {'characters' if is_wide else 'bytes'}")
+            yield line
     except UnicodeError as error:
-        raise Unreadable(f"it is not {encoding.upper()}: {error}; give its encoding") from None
+        raise Unreadable(f"it is not {wide.upper()}: {error}; give its encoding") from None
 
 
 def _beyond_ascii(data: bytes) -> str | None:

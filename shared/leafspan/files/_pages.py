@@ -25,7 +25,7 @@ _MOST_SECONDS = 50  # of processor time: a file of a few kilobytes can have a mi
 
 
 def read_pdf(path: Path, files: Files) -> Iterator[Record]:
-    """See Reader. Its parts are its pages. Its title is the file's own title, unless a program has made it up."""
+    """Read a PDF, whose parts are its pages. Its title is the file's own, unless a program has made it up."""
     pypdf = library("pypdf", "PDF needs pypdf", "pdf")
     pages, left_out = Assembly(), list[str]()
     until = time.process_time() + _MOST_SECONDS
@@ -87,7 +87,7 @@ _DEEPEST = 8  # levels of a list, as in PowerPoint
 
 
 def read_pptx(path: Path, files: Files) -> Iterator[Record]:
-    """See Reader. Its parts are its slides, without hidden ones. Its title is in its properties, or its first slide's."""
+    """Read slides without hidden ones. The title is in the file's properties, or is the first slide's."""
     pptx = library("pptx", "PowerPoint needs python-pptx", "pptx")
     archive = open_archive(path)
     assembly = Assembly()

@@ -9,7 +9,6 @@ import os
 import pickle
 import select
 import signal
-import struct
 import subprocess
 import sys
 import threading
@@ -32,7 +31,6 @@ from leafspan.files._source import Files
 from leafspan.splitting import layout_of
 
 _HELLO = b"leafspan reads"
-_LENGTH = struct.Struct("<Q")
 _CODE = "import sys; sys.path[:] = sys.argv[1:]; from leafspan.files._reader_process import serve; serve()"
 _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}  # each thread of theirs would reserve memory
 _LONGEST_START = 60_000  # milliseconds
@@ -198,7 +196,7 @@ def _refuse(reason: str) -> None:
 
 
 class _Process:
-    """A process that reads files. See ``serve``."""
+    """A process that runs ``serve``."""
 
     def __init__(self) -> None:
         import resource  # noqa: F401 (Windows does not have it)
@@ -229,10 +227,11 @@ class _Process:
     def ask(self, request: tuple[str, bytes], *, must_wait: bool) -> bool:
         """Ask for a file's documents. Returns whether that was possible without waiting."""
         data = pickle.dumps(request)
-        if not must_wait and (len(data) + _LENGTH.size > _AT_ONCE or not _is_ready(self._requests, select.POLLOUT, 0)):
+        if not must_wait and (len(data) > _AT_ONCE or not _is_ready(self._requests, select.POLLOUT, 0)):
             return False
         with suppress(BrokenPipeError):  # it has ended, as the missing answer says
-            _put(self._requests, data)
+            self._requests.write(data)
+            self._requests.flush()
         return True
 
     def answer(self) -> Record | BadRecord | bool | None:
@@ -242,8 +241,10 @@ class _Process:
             if not is_ready or self._answers.read(len(_HELLO)) != _HELLO:
                 return None
             self._has_begun = True
-        data = _taken(self._answers)
-        return None if data is None else pickle.loads(data)
+        try:
+            return pickle.load(self._answers)  # type: ignore[no-any-return]
+        except (EOFError, pickle.UnpicklingError):  # it has ended, perhaps within an answer
+            return None
 
     def ended(self) -> int | None:
         """Return the exit code of the process, negative for a signal, or None if the process has never begun."""
@@ -280,25 +281,10 @@ def _end_all() -> None:
         _idle.pop().end()
 
 
-def _is_ready(file: BinaryIO | Any, event: int, milliseconds: int) -> bool:
+def _is_ready(file: Any, event: int, milliseconds: int) -> bool:
     poll = select.poll()
     poll.register(file, event)
     return bool(poll.poll(milliseconds))
-
-
-def _put(file: BinaryIO | Any, data: bytes) -> None:
-    file.write(_LENGTH.pack(len(data)) + data)
-    file.flush()
-
-
-def _taken(file: BinaryIO | Any) -> bytes | None:
-    """Return the next message, or None after the last."""
-    head = file.read(_LENGTH.size)
-    if len(head) < _LENGTH.size:
-        return None
-    (length,) = _LENGTH.unpack(head)
-    data = file.read(length)
-    return data if len(data) == length else None
 
 
 def serve() -> None:
@@ -315,15 +301,17 @@ def serve() -> None:
     answers.write(_HELLO)
     answers.flush()
     before, is_worn = b"", False
-    while not is_worn and (data := _taken(requests)) is not None:
-        path, how = pickle.loads(data)
-        if how != before:
-            before, (files, limits) = how, pickle.loads(how)
-            _limit("RLIMIT_CORE", 0)
-            _limit("RLIMIT_AS", limits.memory)
-        _limit("RLIMIT_CPU", math.ceil(time.process_time()) + limits.seconds)
-        is_worn = _answer(Path(path), files, limits, answers)
-        _put(answers, pickle.dumps(is_worn))
+    with suppress(EOFError):  # the parent asks no more
+        while not is_worn:
+            path, how = pickle.load(requests)
+            if how != before:
+                before, (files, limits) = how, pickle.loads(how)
+                _limit("RLIMIT_CORE", 0)
+                _limit("RLIMIT_AS", limits.memory)
+            _limit("RLIMIT_CPU", math.ceil(time.process_time()) + limits.seconds)
+            is_worn = _answer(Path(path), files, limits, answers)
+            pickle.dump(is_worn, answers)
+            answers.flush()
     os._exit(0)
 
 
@@ -344,7 +332,7 @@ def _answer(path: Path, files: Files, limits: Limits, answers: BinaryIO) -> bool
         size += len(data)
         if size > limits.output:
             data = pickle.dumps(BadRecord(f"its documents are larger than {limits.output:,} bytes"))
-        answers.write(_LENGTH.pack(len(data)) + data)
+        answers.write(data)
         if size > limits.output:
             break
     return _size_of_process() > limits.memory // 2

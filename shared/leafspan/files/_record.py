@@ -146,7 +146,7 @@ def without_names(parts: Sequence[Parts] | None) -> tuple[Parts, ...] | None:
 def place_in_file(
     packed: Sequence[Sequence[Any]], lines: tuple[int, int], best: tuple[int, int] | None = None
 ) -> str | None:
-    """Return the place of these lines in the file, such as ``"pages 3-5"``, or None if unknown. See ``packed``.
+    """Return the place of these lines in the file, such as ``"pages 3-5"``, or None if unknown.
 
     The place of the ``best`` lines comes first: ``"page 4 (pages 3-5)"``.
     """
@@ -157,7 +157,7 @@ def place_in_file(
 
 
 def place_between(first: str, last: str) -> str:
-    """Return the place from the start of one place to the end of another, each of a leaf. See ``place_in_file``."""
+    """Return the place from the start of one place to the end of another, each of a leaf."""
     begin, end = _PLACE.fullmatch(first), _PLACE.fullmatch(last)
     assert begin
     assert end

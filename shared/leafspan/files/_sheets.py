@@ -26,7 +26,7 @@ _DECLARATION = "sep="  # which Excel writes and reads in the first line
 
 
 def read_csv(path: Path, files: Files) -> Iterator[Record]:
-    """See Reader. Its parts are its rows. It guesses whether commas, semicolons, tabs or bars separate the columns."""
+    """Read a table whose parts are its rows. Guess whether commas, semicolons, tabs or bars separate the columns."""
     text = decode(read_bytes(path), files.encoding or "utf-8")
     assembly = Assembly()
     tables = Tables(assembly)
@@ -58,7 +58,7 @@ def _separator(text: str) -> str:
 
 
 def read_xlsx(path: Path, files: Files) -> Iterator[Record]:
-    """See Reader. Its parts are the rows of its sheets. Each sheet's name is a heading above it.
+    """Read a workbook whose parts are the rows of its sheets. Each sheet's name is a heading above it.
 
     Hidden sheets, rows and columns are left out. A formula without a saved value is read itself.
     """

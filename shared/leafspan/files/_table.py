@@ -130,7 +130,7 @@ def _cover(line: list[str], above: dict[int, tuple[int, str]], below: dict[int, 
 
 
 def table(rows: Iterable[Iterable[object]], *, header: int = 0) -> str:
-    """Return a table as Markdown. See Tables.add."""
+    """Return one table as Markdown."""
     assembly = Assembly()
     Tables(assembly).add(rows, header=header)
     return assembly.text

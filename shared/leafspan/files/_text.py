@@ -70,7 +70,7 @@ def _text_of(path: Path, files: Files) -> str:
 
 
 def read_text(path: Path, files: Files) -> Iterator[Record]:
-    """See Reader. Text that is clearly reStructuredText is read as such, all other text as Markdown."""
+    """Read a text. One that is clearly reStructuredText is read as such, any other as Markdown."""
     text = _text_of(path, files)
     return _of_rst(text) if _is_rst(text) else _of_markdown(text)
 
@@ -89,7 +89,7 @@ def _is_rst(text: str) -> bool:
 
 
 def read_markdown(path: Path, files: Files) -> Iterator[Record]:
-    """See Reader. Its title is in its front matter, or is a top heading at its start; other fields are metadata.
+    """Read a page. Its title is in its front matter, or is a top heading at its start; other fields are metadata.
 
     Comments, pictures and labels may come before the heading.
     """
@@ -116,7 +116,7 @@ def first_heading(text: str) -> str | None:
 
 
 def read_rst(path: Path, files: Files) -> Iterator[Record]:
-    """See Reader. Its title is the heading before any paragraph, perhaps after comments, labels, directives and fields."""
+    """Read a page whose title is the heading before any paragraph, perhaps after comments, labels, directives and fields."""
     return _of_rst(_text_of(path, files))
 
 
@@ -129,7 +129,7 @@ def _of_rst(text: str) -> Iterator[Record]:
 
 
 def read_asciidoc(path: Path, files: Files) -> Iterator[Record]:
-    """See Reader. Its title is the heading with one mark."""
+    """Read a page whose title is the heading with one mark."""
     text = _text_of(path, files)
     headings = layout_of(text[:_FIRST_CHARACTERS], ASCIIDOC).headings
     title = headings[0].text if headings and headings[0].depth == 1 else None
@@ -137,7 +137,6 @@ def read_asciidoc(path: Path, files: Files) -> Iterator[Record]:
 
 
 def read_org(path: Path, files: Files) -> Iterator[Record]:
-    """See Reader. Its title is the declared one."""
     text = _text_of(path, files)
     title = _ORG_TITLE.search(text[:_FIRST_CHARACTERS])
     yield Record(text, title[1].strip() if title else None, {}, markup=ORG)
@@ -166,7 +165,7 @@ def is_code(name: str) -> bool:
 
 
 def read_code(path: Path, files: Files) -> Iterator[Record]:
-    """See Reader. Its title is the file's name."""
+    """Read source code. Its title is the file's name."""
     language = LANGUAGE_OF[path.suffix.lower()]
     parser_of(language)  # reports a missing parser for this file
     yield parsed_record(decode(read_bytes(path), files.encoding or "utf-8"), path.name, language)
@@ -178,7 +177,7 @@ _MOST_DOTS = 1_000  # in a line; tomllib takes quadratic time for a key of many 
 _BRACKET = re.compile(r"[\[{\]}]")
 _BEGINNING = re.compile(r"(?:[ \t]*+(?:#[^\n]*+)?\n)*+(?:[\w\"'][^:=\n]*+[:=]|\[)")  # of fields, perhaps after comments
 _FIELD_NAME = re.compile(r"^[^\s#\-][^:\n]*+:(?=\s|\Z)", re.MULTILINE)
-_TITLE_FIELD = re.compile(r"title:[ \t]++([^\n]++)")
+_TITLE_FIELD = re.compile(r"^title:[ \t]++([^\n]++)", re.MULTILINE)
 _COMMENT = re.compile(r"\s#.*")
 # As in YAML 1.2: "no" and dates are texts. A number that starts with 0 is a code, and longer numbers cannot be stored.
 _WHOLE = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})")
@@ -209,7 +208,11 @@ def read_front_matter(page: str) -> FrontMatter:
     fences = front.lstrip("\ufeff")
     body = LINE_END.sub("\n", fences)[3:].lstrip(" \t").removeprefix("\n").rpartition("\n")[0] + "\n"
     is_blank_first = body.startswith("\n") and body != "\n"
-    values = None if is_blank_first else (_toml if fences.startswith("+") else _yaml)(body, read)
+    values: dict[Any, object] | None = None
+    if not is_blank_first and (reason := _too_much(body)):
+        values = _without_fields(body, reason, read)
+    elif not is_blank_first:
+        values = _toml(body, read) if fences.startswith("+") else _yaml(body, read)
     if values is None:
         return FrontMatter()
     if isinstance(title := values.pop("title", None), str):
@@ -225,27 +228,19 @@ def read_front_matter(page: str) -> FrontMatter:
 
 def _toml(body: str, read: FrontMatter) -> dict[Any, object] | None:
     """Return the fields of TOML, or None if it is a part of the text."""
+    if max(line.count(".") for line in body.split("\n")) > _MOST_DOTS:
+        return _without_fields(body, f"it has a line with more than {_MOST_DOTS:,} dots", read)
     try:
-        if (reason := _too_much(body)) is None and max(line.count(".") for line in body.split("\n")) > _MOST_DOTS:
-            reason = f"it has a line with more than {_MOST_DOTS:,} dots"
-        if reason is None:
-            values = tomllib.loads(body)
-            if isinstance(values.get("title"), int | float):
-                values["title"] = str(values["title"])
-            return values
+        values = tomllib.loads(body)
     except (ValueError, RecursionError) as error:
-        reason = f"it is no TOML: {error}"
-    return _without_fields(body, reason, read)
+        return _without_fields(body, f"it is no TOML: {error}", read)
+    if isinstance(values.get("title"), int | float):
+        values["title"] = str(values["title"])
+    return values
 
 
 def _yaml(body: str, read: FrontMatter) -> dict[Any, object] | None:
     """Return the fields of YAML, if need be only the valid ones, or None if it is a part of the text."""
-    if (reason := _too_much(body)) is not None:
-        values = _without_fields(body, reason, read)
-        for match in _FIELD_NAME.finditer(body) if values is not None else ():
-            if match[0] == "title:" and (title := _TITLE_FIELD.match(body, match.start())):
-                return {"title": _as_written(title[1])}
-        return values
     try:
         node = _composed(body)
     except ValueError:
@@ -278,8 +273,12 @@ def _fields_one_by_one(body: str, read: FrontMatter) -> dict[Any, object]:
 
 
 def _without_fields(body: str, reason: str, read: FrontMatter) -> dict[Any, object] | None:
+    """Return only the title of a line, if there is one, or None if it is a part of the text."""
     read.left_out.append(f"the fields of its front matter are left out: {reason}")
-    return {} if _BEGINNING.match(body) else None
+    if not _BEGINNING.match(body):
+        return None
+    title = _TITLE_FIELD.search(body)
+    return {"title": _as_written(title[1])} if title else {}
 
 
 def _too_much(body: str) -> str | None:

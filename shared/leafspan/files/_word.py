@@ -24,7 +24,7 @@ _DEEPEST = 6
 
 
 def read_docx(path: Path, files: Files) -> Iterator[Record]:
-    """See Reader. Its title has the style of titles, or is in its properties, or is its first heading."""
+    """Read a document. Its title has the style of titles, or is in its properties, or is its first heading."""
     mammoth = library("mammoth", "Word needs mammoth", "docx")
     archive = open_archive(path)
     with parsing("it is no document that mammoth can read"):
