@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TextIO
 
@@ -37,10 +37,18 @@ def without_blank_lines(text: str) -> str:
     return text[max(text.rfind("\n", 0, start), text.rfind("\r", 0, start)) + 1 :].rstrip()
 
 
+_NAMES = 3
+
+
 def shortened(text: str, characters: int) -> str:
     """Return the text on one line, cut to this number of characters. A cut text ends with an ellipsis."""
     line = " ".join(text.split())
     return line if len(line) <= characters else line[: characters - 1].rstrip() + "…"
+
+
+def first_names(names: Sequence[str]) -> str:
+    """Return the first three names, and the number of the others."""
+    return ", ".join(names[:_NAMES]) + (f" and {len(names) - _NAMES} more" if len(names) > _NAMES else "")
 
 
 def print_json(value: Any, *, one_line: bool = False) -> None:

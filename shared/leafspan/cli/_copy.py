@@ -10,7 +10,7 @@ import typer
 
 from leafspan import adopt as adopt_collection
 from leafspan.checks import shown
-from leafspan.cli._console import console, plain, print_json
+from leafspan.cli._console import console, first_names, plain, print_json
 from leafspan.cli._options import DEFAULT_FOLDER, AsJson, EmbedderName, KnowledgeBase, named_index
 from leafspan.errors import InvalidArgument
 from leafspan.index import Index
@@ -44,9 +44,6 @@ def copy(
             f"{source}; {copied.written:,} documents were written"
         )
     )
-
-
-_SHOWN = 3  # printed ids for each reason to skip records
 
 
 def adopt(
@@ -104,5 +101,4 @@ def _print(kb: str, report: Adopted, *, dry_run: bool) -> None:
     for note in report.notes:
         err.print(plain(f"note: {note}", "yellow"))
     for reason, ids in report.reasons.items():
-        more = f" and {len(ids) - _SHOWN} more" if len(ids) > _SHOWN else ""
-        err.print(plain(f"skipped {', '.join(ids[:_SHOWN])}{more}: {reason}", "red"))
+        err.print(plain(f"skipped {first_names(ids)}: {reason}", "red"))

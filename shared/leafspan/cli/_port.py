@@ -41,7 +41,7 @@ _PAGE = "docs/from-langchain-community.md has most of them before and after, doc
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class Replaceable:
     """A use of a class that leafspan replaces."""
 
     path: str
@@ -66,7 +66,7 @@ def port(
 
     The command reads the files. It neither runs nor changes them.
     """
-    uses: list[Use] = []
+    uses: list[Replaceable] = []
     for path in paths:
         for file in _files(path):
             try:
@@ -98,7 +98,7 @@ def _is_foreign(path: Path) -> bool:
     return any(part.startswith(".") or part == "site-packages" for part in path.parts)
 
 
-def _uses(path: Path) -> list[Use]:
+def _uses(path: Path) -> list[Replaceable]:
     """The uses in a file, in order."""
     try:
         trees = dict(_cells(path)) if path.suffix == ".ipynb" else {None: ast.parse(path.read_bytes())}
@@ -109,11 +109,11 @@ def _uses(path: Path) -> list[Use]:
     for tree in trees.values():
         for node in ast.walk(tree):
             names.read(node)
-    uses: list[Use] = []
+    uses: list[Replaceable] = []
     for cell, tree in trees.items():
         nodes = (node for node in ast.walk(tree) if isinstance(node, ast.expr))
         in_order = sorted((node.lineno, node.col_offset, *use) for node in nodes if (use := names.use(node)) is not None)
-        uses += [Use(str(path), line, name, write, cell) for line, _, name, write in in_order]
+        uses += [Replaceable(str(path), line, name, write, cell) for line, _, name, write in in_order]
     return uses
 
 

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from leafspan.cli._console import console, plain, print_json
+from leafspan.cli._console import console, first_names, plain, print_json
 from leafspan.cli._options import DEFAULT_FOLDER, AsJson, EmbedderName, KnowledgeBase, open_index
 from leafspan.index import Index
 from leafspan.indexing import Finding
@@ -40,7 +40,7 @@ def check(
     """
     with Index.open(kb, create=False) as opened:
         findings = opened.check(quick=quick, verify=verify)
-    _show(str(kb), findings, repair=False, every=every, as_json=as_json)
+    _show(kb, findings, repair=False, every=every, as_json=as_json)
 
 
 def repair(
@@ -54,7 +54,7 @@ def repair(
     """Find damage as `check` does, and repair it. The exit code is 1 if something could not be repaired."""
     with open_index(kb, embedder, create=False) as opened:
         findings = opened.repair(quick=quick, verify=verify)
-    _show(str(kb), findings, repair=True, every=every, as_json=as_json)
+    _show(kb, findings, repair=True, every=every, as_json=as_json)
 
 
 def _show(kb: str, findings: Sequence[Finding], *, repair: bool, every: bool, as_json: bool) -> None:
@@ -77,9 +77,8 @@ def _print(kb: str, findings: Sequence[Finding], *, repair: bool, every: bool) -
                 _print_line(finding, finding.document_id, finding.problem)
             continue
         first = alike[0]
-        named = ", ".join(each.document_id for each in alike[:_MOST_ALIKE])
         such_as = "" if all(each.problem == first.problem for each in alike) else "such as "
-        _print_line(first, f"{named} and {len(alike) - _MOST_ALIKE} more", such_as + first.problem)
+        _print_line(first, first_names([each.document_id for each in alike]), such_as + first.problem)
     if not every and any(len(alike) > _MOST_ALIKE for alike in kinds.values()):
         out.print(plain("--all lists all of them", "dim"))
     if findings and not repair:

@@ -6,14 +6,14 @@ import warnings
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
 
-from leafspan.cli._console import console, plain, print_json, standard_input
+from leafspan.cli._console import console, first_names, plain, print_json, standard_input
 from leafspan.cli._options import DEFAULT_FOLDER, AsJson, ConfigFile, EmbedderName, NewKnowledgeBase, named_path, open_index
 from leafspan.engines import is_address
 from leafspan.errors import IndexNotFound, InvalidArgument, InvalidDocument
@@ -24,7 +24,6 @@ from leafspan.splitting import HierarchicalSplitter
 from leafspan.values import Document
 
 _KINDS = 6  # named kinds of unread files
-_SHOWN = 3  # named files for each reason
 
 Paths = Annotated[
     list[Path],
@@ -159,21 +158,7 @@ def _sync_quietly(
 def _print_synced(kb: str, synced: Synced, stats: Stats, *, dry_run: bool = False, as_json: bool) -> None:
     """Print what a sync did, or would do."""
     if as_json:
-        print_json(
-            {
-                "dry_run": dry_run,
-                "added": synced.added,
-                "replaced": synced.replaced,
-                "deleted": synced.deleted,
-                "unchanged": synced.unchanged,
-                "skipped": _skipped_as_json(synced.skipped),
-                "left_out": synced.left_out,
-                "moved": synced.moved,
-                "documents": stats.documents,
-                "leaves": stats.leaves,
-                "words": stats.words,
-            }
-        )
+        print_json({"dry_run": dry_run, **_as_json(synced, stats)})
         return
     out = console()
     if dry_run:
@@ -252,21 +237,14 @@ def index(
         added = opened.add(source)
         stats = opened.stats()
     if as_json:
-        print_json(
-            {
-                "added": added.added,
-                "replaced": added.replaced,
-                "unchanged": added.unchanged,
-                "skipped": _skipped_as_json(added.skipped),
-                "left_out": added.left_out,
-                "documents": stats.documents,
-                "leaves": stats.leaves,
-                "words": stats.words,
-            }
-        )
+        print_json(_as_json(added, stats))
         return
     counts = f"{len(added.added)} added, {len(added.replaced)} replaced, {added.unchanged} unchanged"
     _print_counts(kb, counts, added, stats)
+
+
+def _as_json(done: Added | Synced, stats: Stats) -> dict[str, object]:
+    return asdict(done) | {"documents": stats.documents, "leaves": stats.leaves, "words": stats.words}
 
 
 def _standard_input(encoding: str | None) -> str:
@@ -315,8 +293,7 @@ def _print_skipped(skipped: Sequence[Skipped]) -> None:
     for each in skipped:
         by_reason[each.reason].append(each.path)
     for reason, paths in by_reason.items():
-        names = ", ".join(paths[:_SHOWN]) + (f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else "")
-        console(stderr=True).print(plain(f"skipped {names}: {' '.join(reason.split())}", "yellow"))
+        console(stderr=True).print(plain(f"skipped {first_names(paths)}: {' '.join(reason.split())}", "yellow"))
 
 
 def _print_left_out(left_out: Mapping[str, int]) -> None:
@@ -327,8 +304,3 @@ def _print_left_out(left_out: Mapping[str, int]) -> None:
         others = f" and {len(kinds) - _KINDS} other kinds" if len(kinds) > _KINDS else ""
         counts = f"left out, since they are not read: {', '.join(kinds[:_KINDS])}{others}"
         console(stderr=True).print(plain(counts, "dim"))
-
-
-def _skipped_as_json(skipped: Sequence[Skipped]) -> list[dict[str, str]]:
-    """Return the unreadable files for JSON."""
-    return [{"path": each.path, "reason": each.reason} for each in skipped]

@@ -39,8 +39,10 @@ def read_documents(
             yield from reading.read(thing if isinstance(thing, Files) else Files(thing))
         else:
             document = recognise(thing)
-            if isinstance(document, ForeignDocument) and (whole := _source_of_piece(document)):
-                pieces[whole] += 1
+            if isinstance(document, ForeignDocument):  # perhaps a piece that a splitter has made of a source
+                source = document.source or ("start_index" in document.metadata and source_of(document.metadata))
+                if source:
+                    pieces[source] += 1
             if unicode_errors == "replace":
                 document = without_surrogates(document)
             try:
@@ -58,11 +60,6 @@ def read_documents(
             UserWarning,
             stacklevel=2,
         )
-
-
-def _source_of_piece(document: ForeignDocument) -> str | None:
-    """Return the text that a splitter has made the document from, or None if it is no piece."""
-    return document.source or (source_of(document.metadata) if "start_index" in document.metadata else None)
 
 
 def _id_of(document: Document | ForeignDocument) -> str:

@@ -149,15 +149,8 @@ _FIRST_NUMBERS = re.compile(rf"{_PLACE_FORMAT}\|(\d+)(?:[^|]*\|(\d+))?(?:[^|]*\|
 
 def pack_place(leaf: Leaf) -> str:
     """Return the leaf's place as a string, without document and version, which the leaf's id has."""
-    parts = [_PLACE_FORMAT, f"{leaf.ordinal},{leaf.start},{leaf.end},{leaf.words}"]
-    parts += map(_pack_ancestor, leaf.ancestors)
-    return "|".join(parts)
-
-
-@lru_cache(maxsize=1024)
-def _pack_ancestor(ancestor: Ancestor) -> str:
-    """Return an ancestor as a string. Cached, since all leaves below an ancestor share it."""
-    return ",".join(map(str, ancestor))
+    place = f"{leaf.ordinal},{leaf.start},{leaf.end},{leaf.words}"
+    return "|".join([_PLACE_FORMAT, place, *(",".join(map(str, ancestor)) for ancestor in leaf.ancestors)])
 
 
 def unpack_place(id_: LeafId, packed: object, *, checked: bool = False) -> Leaf:
@@ -228,9 +221,7 @@ def _unpack_ancestors(packed: str) -> tuple[Ancestor, ...]:
     return ancestors
 
 
-@lru_cache(maxsize=8192)
 def _unpack_ancestor(packed: str) -> Ancestor:
-    """Return an ancestor from its string. Cached, since leaves of one document share the upper ones."""
     numbers = _ANCESTOR.fullmatch(packed)
     if numbers is None:
         raise ValueError(f"one of its ancestors must be 6 whole numbers, got {packed!r}")
@@ -260,12 +251,8 @@ def lines_of(packed: str, first: int, text: str) -> tuple[int, int] | None:
         return None
     begin = _unpacked(packed)[first]
     blank = len(text) - len(text.lstrip())
-    start = begin + _line_ends(text[:blank])
-    return start, max(start, begin + _line_ends(text.rstrip()))
-
-
-def _line_ends(text: str) -> int:
-    return sum(1 for _ in LINE_END.finditer(text))
+    start = begin + len(LINE_END.findall(text[:blank]))
+    return start, max(start, begin + len(LINE_END.findall(text.rstrip())))
 
 
 @lru_cache(maxsize=128)

@@ -88,7 +88,7 @@ class _Document:
 
     def html(self) -> str:
         """Return a text as HTML, between the headers and footers of its pages."""
-        text = "".join(map(self._block, self.body))
+        text = self._blocks(self.body)
         margins = {
             kind: dict.fromkeys(
                 self._blocks(part)
@@ -177,7 +177,7 @@ class _Document:
                 (texts if is_line else below).extend(
                     escape(_words(part)) if is_line else self._block(part) for part in objects
                 )
-            elif kind in _BLOCKS and kind not in ("frame",):
+            elif kind in _BLOCKS and kind != "frame":
                 below.append(self._block(each))
             elif kind not in _UNSEEN:
                 texts.append(self._line(each, below))

@@ -18,7 +18,7 @@ from leafspan.files._formats import suffixes_of, what_leafspan_wrote
 from leafspan.files._opening import whole_characters
 from leafspan.files._reader_process import LimitedReading
 from leafspan.files._record import BadRecord, FileDocument, Record
-from leafspan.files._source import AN_INDEX, FileNames, Files, LeftOut, NotRead, below_folder, find_files
+from leafspan.files._source import AN_INDEX, FileNames, Files, LeftOut, NotRead, find_files
 from leafspan.values import Document
 
 _AHEAD = 16  # files that are read before they are needed
@@ -267,21 +267,18 @@ def files_at(named: Path, files: Files) -> Iterator[Path | NotRead | LeftOut]:
 
     suffixes = suffixes_of(files)
 
+    def below(path: Path) -> PurePosixPath:
+        return PurePosixPath(path.relative_to(real).as_posix())
+
     def takes(path: Path) -> bool:
-        return path.suffix.lower() in suffixes and files.takes(_below(path, real))
+        return path.suffix.lower() in suffixes and files.takes(below(path))
 
     def enters(path: Path) -> bool:
-        return not path.name.startswith(".") and not files.leaves_out(_below(path, real))
+        return not path.name.startswith(".") and not files.leaves_out(below(path))
 
     for item in find_files(real, takes=takes, enters=enters):
-        if not isinstance(item, LeftOut) or item.kind == AN_INDEX or files.matches(_below(item.path, real)):
+        if not isinstance(item, LeftOut) or item.kind == AN_INDEX or files.matches(below(item.path)):
             yield item
-
-
-def _below(path: Path, folder: Path) -> PurePosixPath:
-    relative = below_folder(path, folder)
-    assert relative is not None
-    return relative
 
 
 def real_path(path: Path) -> Path:

@@ -107,14 +107,9 @@ class Assembly:
         """The text added so far."""
         return "".join(self._texts)
 
-    @property
-    def parts(self) -> tuple[Parts, ...]:
-        """Where the parts start."""
-        return tuple(self._runs)
-
     def record(self, title: str | None, left_out: Sequence[str] = ()) -> Record:
         """Return the document."""
-        return Record(self.text, title or None, {}, left_out=left_out, parts=self.parts)
+        return Record(self.text, title or None, {}, left_out=left_out, parts=tuple(self._runs))
 
 
 def page_starts(text: str, parts: Sequence[Parts]) -> list[int]:

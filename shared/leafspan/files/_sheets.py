@@ -90,7 +90,7 @@ class _Sheet:
         self._tables = tables
         self._formats: dict[int, str] = {}  # by the number of a style
 
-    def rows(self) -> Iterator[Sequence[object]]:
+    def rows(self) -> Iterator[Sequence[str | Cell]]:
         from openpyxl.worksheet._reader import FORMULA_TAG, WorkSheetParser
 
         class Parser(WorkSheetParser):  # type: ignore[misc]
@@ -139,7 +139,7 @@ class _Sheet:
 
 def _placed(
     rows: dict[int, dict[int, str]], merged: dict[int, list[Any]], hidden: set[int], last_column: int
-) -> Iterator[Sequence[object]]:
+) -> Iterator[Sequence[str | Cell]]:
     """Yield the rows from the first to the last one, without the places that merged cells cover."""
     open_: list[Any] = []
     last_row = max((number for number, row in rows.items() if row), default=0)

@@ -52,7 +52,7 @@ class Tables:
         self._left_out: list[str] = []
         self.formulas = 0  # without a value
 
-    def add(self, rows: Iterable[Iterable[object]], name: str = "", *, header: int = 0) -> None:
+    def add(self, rows: Iterable[Iterable[str | Cell]], name: str = "", *, header: int = 0) -> None:
         """Add a table of texts and Cells. Each row below the header is a part; blank rows are left out.
 
         The header is the first ``header`` rows, or else the first row, below rows that are titles. A table's name is a
@@ -88,7 +88,7 @@ class Tables:
         text = f"values of formulas that were never computed: {self.formulas:,}; save the file in a spreadsheet program"
         return [*self._left_out, *([text] if self.formulas else ())]
 
-    def _grid(self, rows: Iterable[Iterable[object]], name: str) -> Iterator[list[str]]:
+    def _grid(self, rows: Iterable[Iterable[str | Cell]], name: str) -> Iterator[list[str]]:
         """Yield the rows with each text under its column, and without blank cells at the end."""
         above: dict[int, tuple[int, str]] = {}  # by column: the number of rows that a merged cell still covers, its text
         for number, row in enumerate(rows, start=1):
@@ -98,7 +98,7 @@ class Tables:
                 while above and len(line) in above:
                     _cover(line, above, below)
                 if not isinstance(value, Cell):
-                    line.append(_in_one_line(_text_of_value(value)))
+                    line.append(_in_one_line(value))
                     continue
                 text = _in_one_line(value.text)
                 for column in range(value.columns):
@@ -129,7 +129,7 @@ def _cover(line: list[str], above: dict[int, tuple[int, str]], below: dict[int, 
     line.append(text)
 
 
-def table(rows: Iterable[Iterable[object]], *, header: int = 0) -> str:
+def table(rows: Iterable[Iterable[str | Cell]], *, header: int = 0) -> str:
     """Return one table as Markdown."""
     assembly = Assembly()
     Tables(assembly).add(rows, header=header)
@@ -180,14 +180,6 @@ def _shown(text: str) -> str:
 
 def _markdown_line(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
-
-
-def _text_of_value(value: object) -> str:
-    if isinstance(value, str):
-        return value
-    if isinstance(value, float):
-        return str(int(value)) if value.is_integer() and abs(value) < 1e15 else f"{value:.15g}"
-    return "" if value is None else str(value)
 
 
 def _in_one_line(text: str) -> str:

@@ -116,7 +116,7 @@ def first_heading(text: str) -> str | None:
 
 
 def read_rst(path: Path, files: Files) -> Iterator[Record]:
-    """Read a page whose title is the heading before any paragraph, perhaps after comments, labels, directives and fields."""
+    """Read a page whose title is the heading before any paragraph, perhaps after comments, directives and fields."""
     return _of_rst(_text_of(path, files))
 
 

@@ -122,9 +122,10 @@ def _definitions(root: Any, data: bytes, types: frozenset[str]) -> Iterator[_Def
     waiting = [(root, 1, root.start_byte, root.end_byte)]
     while waiting:
         node, depth, first, end = waiting.pop()
-        if node.type in types and (name := _name_of(node)) is not None and _is_definition(node):
+        if node.type in types and (name := _name_of(node)) is not None:
             words = " ".join(name.text.decode(errors="replace").split())[:_LONGEST_NAME]
-            yield _Definition(_line_start(data, first), _line_end(data, name.end_byte), _line_end(data, end), depth, words)
+            start = data.rfind(b"\n", 0, first) + 1
+            yield _Definition(start, _line_end(data, name.end_byte), _line_end(data, end), depth, words)
             depth += 1
         above: Any = None  # first of the comments and attributes directly above the next child
         line = 0
@@ -139,21 +140,14 @@ def _definitions(root: Any, data: bytes, types: frozenset[str]) -> Iterator[_Def
             above = None
 
 
-def _is_definition(node: Any) -> bool:
-    """Whether it is more than a use of the name, as in ``struct point p;``."""
-    return not node.type.endswith("_specifier") or node.child_by_field_name("body") is not None
-
-
 def _name_of(node: Any) -> Any:
-    """Return the node with a definition's name, or None if it has no name."""
+    """Return the node with a definition's name, or None for a node without a name, or a use such as ``struct point p;``."""
+    if node.type.endswith("_specifier") and node.child_by_field_name("body") is None:
+        return None
     name = next((child for field in _NAMES if (child := node.child_by_field_name(field)) is not None), None)
     while name is not None and (inner := name.child_by_field_name("declarator")) is not None:
         name = inner
     return name
-
-
-def _line_start(data: bytes, place: int) -> int:
-    return data.rfind(b"\n", 0, place) + 1
 
 
 def _line_end(data: bytes, place: int) -> int:

@@ -63,8 +63,8 @@ def find_headings(text: str) -> list[Heading]:
     front = front_matter(text)
     if not _HINT.search(text, len(front)):
         return []
-    starts = [0, *accumulate(len(line) for line in split_lines(text))]
-    tokens = _parser().parse((_CHARACTER.sub(" ", front) + text[len(front) :]).replace("\ufeff", ""))
+    _, starts = line_places(text)
+    tokens = markdown_parser(tables=False).parse((_CHARACTER.sub(" ", front) + text[len(front) :]).replace("\ufeff", ""))
     headings = []
     for token, content in pairwise(tokens):
         if token.type == "heading_open" and token.map and token.level == 0 and len(content.content) <= LONGEST_HEADING:
@@ -74,11 +74,11 @@ def find_headings(text: str) -> list[Heading]:
 
 
 @cache
-def _parser() -> MarkdownIt:
+def markdown_parser(*, tables: bool) -> MarkdownIt:
     """Return the parser for all texts, which takes longer to make than a page to parse."""
     from markdown_it import MarkdownIt  # takes 20 ms, and most texts do not need it
 
-    parser = MarkdownIt("commonmark")
+    parser = MarkdownIt("commonmark").enable("table" if tables else [])
     parser.core.ruler.enableOnly(["normalize", "block"])
     return parser
 
@@ -99,12 +99,17 @@ def split_lines(text: str) -> list[str]:
     return lines
 
 
+def line_places(text: str) -> tuple[list[str], list[int]]:
+    """Return a text's lines, and the character at which each starts and the last one ends."""
+    lines = split_lines(text)
+    return lines, [0, *accumulate(map(len, lines))]
+
+
 def find_tables(text: str) -> list[Table]:
     """Return all tables of a Markdown text that have column names, in order."""
     if "|" not in text:
         return []
-    lines = split_lines(text)
-    starts = [0, *accumulate(map(len, lines))]
+    lines, starts = line_places(text)
     tables: list[Table] = []
     number = 1
     while number < len(lines):

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Sequence
-from itertools import accumulate
 from typing import NamedTuple
 
 from leafspan.splitting._code import LANGUAGES, find_definitions
-from leafspan.splitting._headings import DEEPEST, LONGEST_HEADING, Heading, Table, find_headings, find_tables, split_lines
+from leafspan.splitting._headings import DEEPEST, LONGEST_HEADING, Heading, Table, find_headings, find_tables, line_places
 from leafspan.splitting._rst import parse_rst
 
 MARKDOWN, RST, PLAIN, ASCIIDOC, ORG = "markdown", "rst", "plain", "asciidoc", "org"
@@ -77,10 +76,9 @@ _MARKUPS = {
 
 def _marked(text: str, markup: _Markup) -> list[Heading]:
     """Return the headings of a text whose headings are lines that start with marks."""
-    lines = split_lines(text)
     headings: list[Heading] = []
     opened: str | None = None
-    for line, start in zip(lines, accumulate(map(len, lines), initial=0), strict=False):
+    for line, start in zip(*line_places(text), strict=False):
         bare = line.rstrip("\r\n")
         if opened is not None:
             is_end = markup.closes.fullmatch(bare) is not None if markup.closes else bare.rstrip() == opened

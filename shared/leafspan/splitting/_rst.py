@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from itertools import accumulate
 from typing import Any, ClassVar
 
-from leafspan.splitting._headings import DEEPEST, LONGEST_HEADING, Heading, split_lines
+from leafspan.splitting._headings import DEEPEST, LONGEST_HEADING, Heading, line_places
 
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1*")
 _OPTION = re.compile(r":[\w-][^:\r\n]*:(?:\s|\Z)")
@@ -48,8 +47,7 @@ def parse_rst(text: str) -> tuple[list[Heading], list[tuple[int, int]]]:
 
     Both are empty if docutils cannot parse the text.
     """
-    lines = split_lines(text)
-    starts = [0, *accumulate(map(len, lines))]
+    lines, starts = line_places(text)
     plain = [_OTHER_LINE_ENDS.sub(" ", line.rstrip("\r\n")).expandtabs(8).rstrip() for line in lines]
     plain[0] = plain[0].removeprefix("\ufeff")
     try:

@@ -4,16 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
-from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING
+from itertools import pairwise
 from unicodedata import east_asian_width
 
-from leafspan.splitting._headings import LINE_END, split_lines
-
-if TYPE_CHECKING:
-    from markdown_it import MarkdownIt
-
+from leafspan.splitting._headings import LINE_END, line_places, markdown_parser, split_lines
 
 _WORD = re.compile(r"[^\W_]")
 
@@ -21,7 +15,7 @@ _WORD = re.compile(r"[^\W_]")
 _SENTENCE_END = re.compile(r"""[.!?…。．！？｡।॥؟۔።။។։།][)\]"'”’»」』]*\Z""")
 _FIRST_HALF = re.compile(r"[^\W\d_][-\u2010\u00ad]\Z")
 _FIRST_WORD = re.compile(r"""[(\["'“‘«]*(?!\w{1,3}\)|\w\.|o\s)([^\W\d_]+(?:[-'’‐][^\W\d_]+)*)[^\w\s]*(?:\s|\Z)""")
-_FULL_LINE = 50  # columns: a line of this length was probably wrapped
+_FULL_LINE = 50  # columns or characters: a line of this length was probably wrapped
 
 # The library's time grows with the square of the length of text without a sentence end. In blocks of this length, ten
 # million characters without a full stop take seconds. Blocks end where a leaf may end, so other texts do not change.
@@ -173,7 +167,6 @@ def grapheme_end(text: str, start: int, place: int) -> int:
 
 # The library prefers to cut at line ends, links, code or emphasis, rather than at a sentence's end. So each sentence is put
 # in one line: these characters are replaced, one by one.
-_LONG_LINE = 50  # characters; a line of this length was probably wrapped
 _NO_SENTENCE_END = re.compile(r"[^\s.!?:;…。！？|]\Z")
 _SENTENCE_END_OF_LINE = re.compile(r"[.!?…。！？|]\Z")
 _PREFIX = re.compile(r"(?:[ \t]|>)*")  # before the text of a paragraph's further lines
@@ -238,24 +231,14 @@ def _without_marks(paragraph: str) -> str:
 
 def _markdown_paragraphs(text: str) -> Iterator[tuple[int, int]]:
     """Yield Markdown's paragraphs, including those in lists and block quotes, each as (start, end)."""
-    lines = split_lines(text)
-    starts = [0, *accumulate(map(len, lines))]
-    for token, content in pairwise(_parser().parse(text)):
+    lines, starts = line_places(text)
+    for token, content in pairwise(markdown_parser(tables=True).parse(text)):
         if token.type == "paragraph_open" and token.map:
             first, after = token.map
             line = lines[first].rstrip()
             beginning = content.content.partition("\n")[0].rstrip()
             if line.endswith(beginning):  # after the mark of a list or a block quote
                 yield starts[first] + len(line) - len(beginning), starts[after]
-
-
-@lru_cache
-def _parser() -> MarkdownIt:
-    from markdown_it import MarkdownIt
-
-    parser = MarkdownIt("commonmark").enable("table")
-    parser.core.ruler.enableOnly(["normalize", "block"])
-    return parser
 
 
 def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
@@ -299,7 +282,7 @@ def _line_goes_on(line: str, following: str, width: int, *, markdown: bool) -> b
         if _NO_BEGINNING.match(following) and not _SENTENCE_END_OF_LINE.search(line.rstrip()):
             return True
     line = line.rstrip()
-    if len(line) >= _LONG_LINE and _NO_SENTENCE_END.search(line) and following[:1].isalnum():
+    if len(line) >= _FULL_LINE and _NO_SENTENCE_END.search(line) and following[:1].isalnum():
         return True
     if not markdown and (
         _SENTENCE_END_OF_LINE.search(line)
@@ -310,7 +293,7 @@ def _line_goes_on(line: str, following: str, width: int, *, markdown: bool) -> b
     ):
         return False
     word = following.split(maxsplit=1)[:1]
-    return width >= _LONG_LINE and len(line) + 1 + sum(map(len, word)) > width
+    return width >= _FULL_LINE and len(line) + 1 + sum(map(len, word)) > width
 
 
 def _match_end(pattern: re.Pattern[str], text: str) -> int:

@@ -52,21 +52,10 @@ def name_in_markdown(name: str) -> str:
     return _MARKUP.sub(r"\\\g<0>", visible(name))
 
 
-_DISPLAYS = {
-    "Document": "leafspan.lab.pictures:show_document",
-    "Explanation": "leafspan.lab.pictures:show_explanation",
-    "Passage": "leafspan.lab.pictures:show_passage",
-    "Passages": "leafspan.lab.pictures:show_passages",
-    "Summaries": "leafspan.lab.pictures:show_summaries",
-    "View": "leafspan.lab.pictures:show_view",
-}
-
-
 def display(kind: str, value: object) -> str | None:
     """The value as HTML. None without the extra that draws it, so that the notebook shows its ``repr``."""
-    module, _, function = _DISPLAYS[kind].partition(":")
     try:
-        draw = getattr(import_module(module), function)
+        draw = getattr(import_module("leafspan.lab.pictures"), f"show_{kind.lower()}")  # show_document, show_passage, ...
     except ImportError:  # MissingExtra
         return None
     html: str = draw(value)
