@@ -16,7 +16,7 @@ from typer.testing import CliRunner, Result
 from leafspan import Chunk, Document, Index, Tree, WriterBusy
 from leafspan.cli import app
 from leafspan.cli._demo import COMPARED, FRAMEWORKS, THEME, THEME_BUDGET, THEME_DOCUMENT, THEME_PLACES, theme_coverage
-from leafspan.cli._strategies import STRATEGIES
+from leafspan.cli._query import STRATEGIES
 from leafspan.cli._tree import tree_lines
 from leafspan.embedding import CheckedEmbedder
 from leafspan.engines.chroma._collection import Collection

@@ -13,7 +13,7 @@ import yaml
 import langchain_ext
 import llamaindex_ext
 from leafspan import Config, Index, InvalidArgument, Strategy
-from leafspan.cli._strategies import STRATEGIES
+from leafspan.cli._query import STRATEGIES
 from leafspan.config import kinds_below
 from tests.cli.test_cli import fails, leafspan
 from tests.cli.test_files_and_sync import typed

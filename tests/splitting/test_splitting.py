@@ -19,10 +19,10 @@ from leafspan.splitting import (
     cuts_at,
     describe_splitter,
     find_headings,
-    find_tables,
     front_matter,
     to_cuts,
 )
+from leafspan.splitting._headings import find_tables
 from leafspan.splitting._hierarchical import group
 from leafspan.store import Row
 from leafspan.text import count_words

@@ -11,6 +11,7 @@ import typer
 from leafspan.cli._config import config
 from leafspan.cli._console import (
     STDIN,
+    CleanGroup,
     Force,
     check_output,
     console,
@@ -22,10 +23,7 @@ from leafspan.cli._console import (
     shortened,
     with_standard_input,
 )
-from leafspan.cli._copy import adopt, copy
 from leafspan.cli._demo import demo
-from leafspan.cli._documents import delete, show
-from leafspan.cli._errors import CleanGroup
 from leafspan.cli._mcp import mcp
 from leafspan.cli._options import (
     DEFAULT_FOLDER,
@@ -41,11 +39,18 @@ from leafspan.cli._options import (
     served_view,
 )
 from leafspan.cli._port import port
-from leafspan.cli._query import in_place_of_configured, k_of_query, query, with_answer_probability, worth_printing
-from leafspan.cli._repair import check, repair
-from leafspan.cli._strategies import STRATEGIES, strategy_named
+from leafspan.cli._query import (
+    STRATEGIES,
+    in_place_of_configured,
+    k_of_query,
+    query,
+    strategy_named,
+    with_answer_probability,
+    worth_printing,
+)
 from leafspan.cli._sync import index, sync
 from leafspan.cli._tree import build_tree, show_tree
+from leafspan.cli._upkeep import adopt, check, copy, delete, repair, show
 
 __all__ = [
     "app",

@@ -1,20 +1,26 @@
-"""Standard input, output and error, and the files that commands write."""
+"""Standard input, output and error, the files that commands write, and errors, warnings and waits as one line."""
 
 from __future__ import annotations
 
 import io
 import json
+import logging
 import sys
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, TextIO
 
 import typer
 from rich.console import Console
 from rich.text import Text
+from typer.core import TyperGroup
 
-from leafspan.checks import check_can_be_written
-from leafspan.errors import InvalidArgument
+from leafspan.checks import check_can_be_written, reason_of
+from leafspan.engines.chroma import chroma_failure
+from leafspan.engines.local import WAITS
+from leafspan.errors import InvalidArgument, LeafspanError
 from leafspan.text import escaped_in_json, visible
 
 
@@ -37,13 +43,13 @@ def without_blank_lines(text: str) -> str:
     return text[max(text.rfind("\n", 0, start), text.rfind("\r", 0, start)) + 1 :].rstrip()
 
 
-_NAMES = 3
-
-
 def shortened(text: str, characters: int) -> str:
     """Return the text on one line, cut to this number of characters. A cut text ends with an ellipsis."""
     line = " ".join(text.split())
     return line if len(line) <= characters else line[: characters - 1].rstrip() + "…"
+
+
+_NAMES = 3
 
 
 def first_names(names: Sequence[str]) -> str:
@@ -115,3 +121,94 @@ def lines() -> Iterator[str]:
     """Yield the lines of standard input, without a byte order mark."""
     for number, line in enumerate(standard_input()):
         yield line if number else line.removeprefix(_MARK)
+
+
+_PACKAGE = Path(__file__).parents[1]
+_WITH_QUESTIONS = ("query", "explain")  # commands with one question
+_INTERRUPTED = 130  # a shell's exit code for a command ended by Ctrl-C: 128 plus SIGINT's number
+
+
+class CleanGroup(TyperGroup):
+    """A group of commands. An expected error prints one red line, and exits with code 2; others keep their traceback.
+
+    An interruption (Ctrl-C) prints one line that says what an ``add`` has stored so far, and exits with code 130.
+    """
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command, and print an expected error."""
+        try:
+            with telling_of_waits(), _plain_warnings():
+                return super().invoke(ctx)
+        except (LeafspanError, OSError) as error:
+            if isinstance(error, BrokenPipeError):  # the reader of the output is gone: `leafspan show | head`
+                raise
+            line = " ".join("; ".join([_message(error), *getattr(error, "__notes__", [])]).split())
+            console(stderr=True).print(plain(f"error: {line}", "red"))
+            raise typer.Exit(2) from None
+        except KeyboardInterrupt as interruption:
+            line = ": ".join(["interrupted", *getattr(interruption, "__notes__", [])])
+            console(stderr=True).print(plain(line))
+            raise typer.Exit(_INTERRUPTED) from None
+        except BaseException as error:
+            if (failure := chroma_failure(error)) is None:
+                _hint_to_quote(error)
+                raise
+            remedy = "if it fails again, run `leafspan repair`, or index the files into a new folder"
+            console(stderr=True).print(plain(f"error: {' '.join(failure.split())}; {remedy}", "red"))
+            raise typer.Exit(2) from None
+
+
+@contextmanager
+def _plain_warnings() -> Iterator[None]:
+    """Print leafspan's own warnings as one line, without their place in the code."""
+    usual = warnings.formatwarning
+
+    def on_one_line(
+        message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None
+    ) -> str:
+        if _PACKAGE not in Path(filename).parents:
+            return usual(message, category, filename, lineno, line)
+        return f"warning: {visible(' '.join(str(message).split()))}\n"
+
+    warnings.formatwarning = on_one_line
+    try:
+        yield
+    finally:
+        warnings.formatwarning = usual
+
+
+def _hint_to_quote(error: Any) -> None:
+    """Add a hint to the error about several arguments instead of one question. Typer does not export the error's class."""
+    command = getattr(getattr(error, "ctx", None), "info_name", None)
+    if command in _WITH_QUESTIONS and "extra argument" in str(getattr(error, "message", "")):
+        error.message += ": put a question of several words in quotes"
+
+
+def _message(error: LeafspanError | OSError) -> str:
+    """Return an expected error's message. An operating system's error names its file first."""
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"cannot use {str(error.filename)!r}: {reason_of(error)}"
+    return str(error)
+
+
+class _OnStandardError(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print it above the progress bar, if any."""
+        from tqdm.std import tqdm
+
+        with tqdm.external_write_mode(sys.stderr):
+            console(stderr=True).print(plain(record.getMessage(), "yellow"))
+
+
+@contextmanager
+def telling_of_waits() -> Iterator[None]:
+    """A context that prints a wait that takes longer than a moment."""
+    logger, handler = logging.getLogger(WAITS), _OnStandardError()
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)

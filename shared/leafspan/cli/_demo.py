@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.padding import Padding
 
 from leafspan.cli._console import console, plain, shortened
-from leafspan.cli._strategies import STRATEGIES
+from leafspan.cli._query import STRATEGIES
 from leafspan.cli._tree import tree_lines
 from leafspan.errors import MissingExtra
 from leafspan.examples import EXAMPLE_QUESTIONS, example_documents

@@ -1,14 +1,14 @@
-"""``leafspan query``: retrieve passages from an index."""
+"""``leafspan query``: retrieve passages from an index by a strategy that has a name on the command line."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Annotated, Any
 
 import typer
 
-from leafspan.checks import check_number, shown
+from leafspan.checks import check_choice, check_number, shown
 from leafspan.cli._console import STDIN, console, plain, print_json, with_standard_input, without_blank_lines
 from leafspan.cli._options import (
     DEFAULT_FOLDER,
@@ -20,13 +20,70 @@ from leafspan.cli._options import (
     open_index,
     parse_filter,
 )
-from leafspan.cli._strategies import STRATEGIES, strategy_named
 from leafspan.config import config_name
 from leafspan.errors import InvalidArgument
 from leafspan.retrieval import DEFAULT_K, INDEX_IS_EMPTY, NO_ANSWER, Passages
-from leafspan.strategies import Hybrid, Strategy
+from leafspan.strategies import (
+    BM25,
+    AutoMerging,
+    Browse,
+    Decay,
+    FollowReferences,
+    Hybrid,
+    ParentDocument,
+    RelevantSegments,
+    SentenceWindow,
+    Strategy,
+    Tree,
+    Vector,
+)
 from leafspan.values import Passage, Summary
 from leafspan.view import View
+
+
+@dataclass(frozen=True, slots=True)
+class NamedStrategy:
+    """A strategy of the command line."""
+
+    strategy: Strategy
+    idea: str
+    retriever: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+STRATEGIES: dict[str, NamedStrategy] = {
+    "vector": NamedStrategy(Vector(), "the leaves that are nearest in meaning", "VectorRetriever"),
+    "bm25": NamedStrategy(BM25(), "leaves that have the question's words", "BM25Retriever"),
+    "hybrid": NamedStrategy(Hybrid(), "words and vectors at once, and a bonus for neighbours", "HybridRetriever"),
+    "parent-document": NamedStrategy(ParentDocument(), "the parent of each leaf that is found", "ParentDocumentRetriever"),
+    "sentence-window": NamedStrategy(SentenceWindow(), "each hit with the leaves around it", "SentenceWindowRetriever"),
+    "auto-merging": NamedStrategy(
+        AutoMerging(), "hits that are close together, merged into their parent", "AutoMergingRetriever"
+    ),
+    "relevant-segments": NamedStrategy(
+        RelevantSegments(), "runs of leaves that are worth their words", "RelevantSegmentsRetriever"
+    ),
+    "tree": NamedStrategy(Tree(), "leaves and summaries of all layers, ranked together", "TreeRetriever"),
+    "tree-traversal": NamedStrategy(
+        Tree(mode="traversal"),
+        "the best summaries, then the best of their children, down to the leaves",
+        "TreeRetriever",
+        {"mode": "traversal"},
+    ),
+    "follow-references": NamedStrategy(
+        FollowReferences(), "what is found, and what it refers to by links, names and metadata", "FollowReferencesRetriever"
+    ),
+    "decay": NamedStrategy(Decay(), "what is found, newer documents first", "DecayRetriever"),
+    "browse": NamedStrategy(
+        Browse(), "the leaves of documents that match the filter, in order; no question is needed", "BrowseRetriever"
+    ),
+}
+
+
+def strategy_named(name: str) -> Strategy:
+    """Return the strategy with this name."""
+    check_choice("strategy", name, STRATEGIES)
+    return STRATEGIES[name].strategy
 
 
 def query(

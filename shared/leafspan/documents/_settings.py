@@ -86,17 +86,11 @@ class IndexSettings:
 
     def record(self) -> dict[str, Any]:
         """Return the settings as they are stored with a new index."""
-        assert self.splitter is not None
-        assert self.analyzer is not None
         return {
             "format": FORMAT,
-            "splitter": describe_splitter(self.splitter),
+            **_described(self),
             "splitter_options": self.splitter.options() if isinstance(self.splitter, HierarchicalSplitter) else None,
-            "context_sentences": self.context_sentences,
-            "title_weight": self.title_weight,
-            "analyzer": describe_analyzer(self.analyzer),
             "analyzer_options": self.analyzer.options() if isinstance(self.analyzer, Analyzer) else None,
-            "bm25": asdict(self.bm25),
         }
 
     @classmethod
@@ -106,14 +100,7 @@ class IndexSettings:
             raise IndexMismatch("these are the trees of another index; open that one")
         if wrong := [name for name, kinds in _STORED.items() if not isinstance(record.get(name, options), kinds)]:
             raise _damaged(record, wrong)
-        descriptions = {
-            "splitter": None if options.splitter is None else describe_splitter(options.splitter),
-            "context_sentences": options.context_sentences,
-            "title_weight": options.title_weight,
-            "analyzer": None if options.analyzer is None else describe_analyzer(options.analyzer),
-            "bm25": None if options.bm25 is None else asdict(options.bm25),
-        }
-        for name, value in descriptions.items():
+        for name, value in _described(options).items():
             if value is not None and value != record[name]:
                 raise IndexMismatch(
                     f"the index was made with {name}={record[name]}, it cannot go on with {value}: open it without "
@@ -130,6 +117,17 @@ class IndexSettings:
             )
         except (TypeError, ValueError) as error:  # unknown options, or values out of their range
             raise _damaged(record, [str(error)]) from error
+
+
+def _described(settings: OpenOptions | IndexSettings) -> dict[str, Any]:
+    """Return settings as they are stored and compared, or None for each that is not set."""
+    return {
+        "splitter": None if settings.splitter is None else describe_splitter(settings.splitter),
+        "context_sentences": settings.context_sentences,
+        "title_weight": settings.title_weight,
+        "analyzer": None if settings.analyzer is None else describe_analyzer(settings.analyzer),
+        "bm25": None if settings.bm25 is None else asdict(settings.bm25),
+    }
 
 
 # The stored settings, by name, with their types.

@@ -2,7 +2,7 @@
 
 from leafspan.splitting._code import parser_of
 from leafspan.splitting._cuts import ChunkSplitter, Cut, Splitter, check_cuts, cuts_at, describe_splitter, to_cuts
-from leafspan.splitting._headings import LINE_END, Heading, Table, find_headings, find_tables, front_matter
+from leafspan.splitting._headings import LINE_END, Heading, Table, find_headings, front_matter
 from leafspan.splitting._hierarchical import HierarchicalSplitter
 from leafspan.splitting._layout import ASCIIDOC, MARKDOWN, ORG, PLAIN, RST, Layout, layout_of
 from leafspan.splitting._sentences import breaks_between
@@ -26,7 +26,6 @@ __all__ = [
     "cuts_at",
     "describe_splitter",
     "find_headings",
-    "find_tables",
     "front_matter",
     "layout_of",
     "parser_of",

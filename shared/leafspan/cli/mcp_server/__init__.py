@@ -7,7 +7,6 @@ try:
 except ModuleNotFoundError as error:  # pragma: no cover
     raise MissingExtra.of("leafspan mcp needs mcp", "mcp") from error
 
-from leafspan.cli.mcp_server._server import make_server
-from leafspan.cli.mcp_server._serving import HTTPPlace, serve_http, serve_stdio
+from leafspan.cli.mcp_server._server import HTTPPlace, make_server, serve_http, serve_stdio
 
 __all__ = ["HTTPPlace", "make_server", "serve_http", "serve_stdio"]
