@@ -138,21 +138,7 @@ def _main(
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)
 
 
-for _command in (
-    index,
-    sync,
-    adopt,
-    query,
-    config,
-    show,
-    delete,
-    copy,
-    check,
-    repair,
-    port,
-    mcp,
-    demo,
-):
+for _command in (index, sync, adopt, query, config, show, delete, copy, check, repair, port, mcp, demo):
     app.command()(_command)
 
 _tree = typer.Typer(help="Build trees of summaries over the documents (RAPTOR), and print them.", no_args_is_help=True)

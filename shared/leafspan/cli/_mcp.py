@@ -24,7 +24,6 @@ def mcp(
     where: Annotated[
         str | None,
         typer.Option(
-            "--where",
             help='Serve only documents that match a filter, such as \'F("tenant") == "a"\', or a filter of Chroma or '
             "Haystack as JSON.",
             metavar="FILTER",
@@ -37,27 +36,19 @@ def mcp(
     strategy: Annotated[
         str | None,
         typer.Option(
-            "--strategy",
-            "-s",
-            help=f"The only strategy that the agent can use: {', '.join(usual_strategies())}.",
-            show_default=False,
+            "--strategy", "-s", help=f"The only strategy that the agent can use: {', '.join(usual_strategies())}."
         ),
     ] = None,
     config: ConfigFile = None,
     k: Annotated[
         int | None,
         typer.Option(
-            "-k",
-            help="Most passages, if the model gives no number. By default the configuration's, or no limit.",
-            show_default=False,
+            "-k", help="Most passages, if the model gives no number. By default the configuration's, or no limit."
         ),
     ] = None,
     budget: Annotated[
         int | None,
-        typer.Option(
-            help="Most words of a result, if the model gives no number. By default the configuration's, or 600.",
-            show_default=False,
-        ),
+        typer.Option(help="Most words of a result, if the model gives no number. By default the configuration's, or 600."),
     ] = None,
     max_budget: Annotated[int, typer.Option(help="Most words that the model can ask for.")] = 3000,
     timeout: Annotated[float, typer.Option(help="Most seconds for each call.")] = 30.0,

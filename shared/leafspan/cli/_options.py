@@ -44,8 +44,7 @@ KnowledgeBase = Annotated[str, typer.Option("--kb", help=_PLACE, parser=named_in
 """The type of the option ``--kb``."""
 
 NewKnowledgeBase = Annotated[
-    str,
-    typer.Option("--kb", help=f"{_PLACE} A missing index is created.", parser=named_index, metavar="FOLDER"),
+    str, typer.Option("--kb", help=f"{_PLACE} A missing index is created.", parser=named_index, metavar="FOLDER")
 ]
 """The type of the option ``--kb`` of a command that creates the index."""
 
@@ -68,7 +67,6 @@ EmbedderName = Annotated[
         help="The embedder: minilm, e5, wordllama (bundled), or your own as package.module:attribute, which is imported, "
         "also from the current folder. By default the index's embedder, if it is one of the first three.",
         metavar="NAME",
-        show_default=False,
     ),
 ]
 """The type of the option ``--embedder``."""

@@ -87,9 +87,7 @@ def strategy_named(name: str) -> Strategy:
 
 
 def query(
-    question: Annotated[
-        str, typer.Argument(help="The question, or -. The strategy browse needs none.", show_default=False)
-    ] = "",
+    question: Annotated[str, typer.Argument(help="The question, or -. The strategy browse needs none.")] = "",
     kb: KnowledgeBase = DEFAULT_FOLDER,
     embedder: EmbedderName = None,
     strategy: Annotated[
@@ -103,8 +101,7 @@ def query(
     ] = None,
     config: ConfigFile = None,
     k: Annotated[
-        int | None,
-        typer.Option("-k", help="Most passages. By default 5; no limit with --budget or for browse."),
+        int | None, typer.Option("-k", help="Most passages. By default 5; no limit with --budget or for browse.")
     ] = None,
     budget: Annotated[int | None, typer.Option(help="Most words in all passages together.")] = None,
     candidates: Annotated[
@@ -124,9 +121,7 @@ def query(
             help="Print no passage if an answer in the index is less probable, in [0, 1]. For strategies over hybrid."
         ),
     ] = None,
-    per_document: Annotated[
-        int | None, typer.Option(help="Most passages of one document. By default no limit.", show_default=False)
-    ] = None,
+    per_document: Annotated[int | None, typer.Option(help="Most passages of one document. By default no limit.")] = None,
     timeout: Annotated[float | None, typer.Option(help="Most seconds for each question. By default no limit.")] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Print why each passage was returned.")] = False,
     as_json: AsJson = False,

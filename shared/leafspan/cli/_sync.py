@@ -27,36 +27,23 @@ _KINDS = 6  # named kinds of unread files
 
 Paths = Annotated[
     list[Path],
-    typer.Argument(
-        help=f"Files ({', '.join(SUFFIXES)}), or folders of them.",
-        show_default=False,
-        parser=named_path,
-        metavar="PATHS...",
-    ),
+    typer.Argument(help=f"Files ({', '.join(SUFFIXES)}), or folders of them.", parser=named_path, metavar="PATHS..."),
 ]
 Glob = Annotated[
-    list[str] | None,
-    typer.Option("--glob", help="Read only files that match, such as '*.md' or 'guide/**/*.md'. May be repeated."),
+    list[str] | None, typer.Option(help="Read only files that match, such as '*.md' or 'guide/**/*.md'. May be repeated.")
 ]
 Exclude = Annotated[
-    list[str] | None,
-    typer.Option("--exclude", help="Leave out files and folders that match, such as 'drafts'. May be repeated."),
+    list[str] | None, typer.Option(help="Leave out files and folders that match, such as 'drafts'. May be repeated.")
 ]
-Encoding = Annotated[
-    str | None,
-    typer.Option("--encoding", help="Encoding of files that are not valid UTF-8."),
-]
-TextField = Annotated[str, typer.Option("--text-field", help="Field with the text, in .jsonl files.")]
+Encoding = Annotated[str | None, typer.Option(help="Encoding of files that are not valid UTF-8.")]
+TextField = Annotated[str, typer.Option(help="Field with the text, in .jsonl files.")]
 IdField = Annotated[
-    str | None,
-    typer.Option("--id-field", help="Field with the id, in .jsonl files. By default, the id has the line's number."),
+    str | None, typer.Option(help="Field with the id, in .jsonl files. By default, the id has the line's number.")
 ]
-TitleField = Annotated[str | None, typer.Option("--title-field", help="Field with the title, in .jsonl files.")]
+TitleField = Annotated[str | None, typer.Option(help="Field with the title, in .jsonl files.")]
 Root = Annotated[
     Path | None,
-    typer.Option(
-        "--root", help="Document ids are paths relative to this folder. By default the folder that contains the index."
-    ),
+    typer.Option(help="Document ids are paths relative to this folder. By default the folder that contains the index."),
 ]
 Outputs = Annotated[bool, typer.Option("--outputs", help="Also read the printed output of notebooks.")]
 Checksum = Annotated[
@@ -73,8 +60,7 @@ def sync(
     embedder: EmbedderName = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be done, and change nothing.")] = False,
     allow_empty: Annotated[
-        bool,
-        typer.Option("--allow-empty", help="Delete all documents of a path that is empty or missing."),
+        bool, typer.Option("--allow-empty", help="Delete all documents of a path that is empty or missing.")
     ] = False,
     glob: Glob = None,
     exclude: Exclude = None,
@@ -87,7 +73,7 @@ def sync(
     checksum: Checksum = False,
     strict: Strict = False,
     workers: Annotated[
-        int, typer.Option("--workers", min=0, help="Number of additional processes that read files and embed texts.")
+        int, typer.Option(min=0, help="Number of additional processes that read files and embed texts.")
     ] = 0,
     config: ConfigFile = None,
     as_json: AsJson = False,

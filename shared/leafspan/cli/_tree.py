@@ -22,8 +22,7 @@ def build_tree(
     kb: KnowledgeBase = DEFAULT_FOLDER,
     embedder: EmbedderName = None,
     across_documents: Annotated[
-        bool,
-        typer.Option("--across-documents", help="Also build layers of summaries above the trees, over all documents."),
+        bool, typer.Option("--across-documents", help="Also build layers of summaries above the trees, over all documents.")
     ] = False,
     max_layers: Annotated[int, typer.Option(help="Most layers of a document's tree, and most layers above the trees.")] = 5,
     max_words: Annotated[

@@ -61,8 +61,7 @@ def show(kb: KnowledgeBase = DEFAULT_FOLDER, as_json: AsJson = False) -> None:
 
 def delete(
     ids: Annotated[
-        list[str] | None,
-        typer.Argument(help="Ids of documents, or - to read them from the lines of standard input.", show_default=False),
+        list[str] | None, typer.Argument(help="Ids of documents, or - to read them from the lines of standard input.")
     ] = None,
     kb: KnowledgeBase = DEFAULT_FOLDER,
     where: Where = None,
@@ -99,8 +98,8 @@ def copy(
         str,
         typer.Argument(help="The copy: a place as for FROM. A missing one is created.", parser=named_index, metavar="TO"),
     ],
-    name: Annotated[str, typer.Option("--name", help="Name of the index.")] = "kb",
-    to_name: Annotated[str | None, typer.Option("--to-name", help="Name of the copy. By default the index's name.")] = None,
+    name: Annotated[str, typer.Option(help="Name of the index.")] = "kb",
+    to_name: Annotated[str | None, typer.Option(help="Name of the copy. By default the index's name.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Copy an index with its vectors and trees. Nothing is embedded again.
@@ -121,9 +120,7 @@ def copy(
 
 
 def adopt(
-    folder: Annotated[
-        Path, typer.Argument(help="The folder of the Chroma database with the collection.", show_default=False)
-    ],
+    folder: Annotated[Path, typer.Argument(help="The folder of the Chroma database with the collection.")],
     collection: Annotated[
         str | None, typer.Option(help="Name of the collection.", show_default="the only one there", metavar="NAME")
     ] = None,

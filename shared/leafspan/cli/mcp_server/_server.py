@@ -68,11 +68,7 @@ def make_server(tools: Sequence[AgentTool], *, name: str = "leafspan") -> Server
         return types.CallToolResult(content=[_text(result.text)], structured_content=result.content)
 
     return Server(
-        name,
-        version=version("leafspan"),
-        instructions=_INSTRUCTIONS,
-        on_list_tools=list_tools,
-        on_call_tool=call_tool,
+        name, version=version("leafspan"), instructions=_INSTRUCTIONS, on_list_tools=list_tools, on_call_tool=call_tool
     )
 
 
@@ -157,11 +153,7 @@ def serve_http(
         url = f"http://{_HOST}:{listening.getsockname()[1]}{_PATH}"
         # No log of each request: it would contain session ids, and standard output is reserved.
         config = uvicorn.Config(
-            http_app(server, token),
-            http=TimedProtocol,
-            log_config=None,
-            access_log=False,
-            timeout_graceful_shutdown=_GRACE,
+            http_app(server, token), http=TimedProtocol, log_config=None, access_log=False, timeout_graceful_shutdown=_GRACE
         )
         started(HTTPPlace(url, token))
         try:
