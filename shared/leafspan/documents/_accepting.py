@@ -129,11 +129,9 @@ def check_document(
 ) -> Document:
     """Return the document as it will be stored."""
     id_ = _name(document) if isinstance(document, ForeignDocument) and document.id is None else _checked_id(document.id)
-    if not isinstance(document.text, str):
-        raise InvalidDocument(f"the text of document {shown(id_)} must be a string, got {type(document.text).__name__}")
-    if document.title is not None and not isinstance(document.title, str):
-        raise InvalidDocument(f"the title of document {shown(id_)} must be a string, got {type(document.title).__name__}")
-    for name, value in (("text", document.text), ("title", document.title or "")):
+    for name, value in (("text", document.text), ("title", "" if document.title is None else document.title)):
+        if not isinstance(value, str):
+            raise InvalidDocument(f"the {name} of document {shown(id_)} must be a string, got {type(value).__name__}")
         _check_unicode(id_, name, value)
     metadata = _stored_metadata(id_, document.metadata, flat=flatten_metadata)
     chunks = tuple(_checked_chunks(id_, document, metadata, flat=flatten_metadata))

@@ -74,16 +74,12 @@ class HierarchicalSplitter:
 
     def cuts(self, text: str, layout: Layout, done: Callable[[int], None] = lambda _: None) -> list[Cut]:
         """Return the cuts of a text with this layout."""
-        if not text:
-            return []
-        return self._with_parents(text, self._leaf_ends(text, layout, done), layout)
+        return self.above(text, self._leaf_ends(text, layout, done) if text else [], layout)
 
     def above(self, text: str, ends: Sequence[int], layout: Layout) -> list[Cut]:
-        """Return the cuts of a text whose leaves end at these characters: add only the nodes above them."""
-        return self._with_parents(text, ends, layout) if ends else []
-
-    def _with_parents(self, text: str, ends: Sequence[int], layout: Layout) -> list[Cut]:
-        """Group the leaves, then the groups, and so on. Return the leaves' ends with the levels that end there."""
+        """Return the cuts of a text whose leaves end at these characters: group the leaves, then the groups, and so on."""
+        if not ends:
+            return []
         starts = [0, *ends[:-1]]
         sizes = [self._measure(text[start:end]) for start, end in zip(starts, ends, strict=True)]
         penalties = _penalties(text, starts, layout)

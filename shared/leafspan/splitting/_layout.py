@@ -19,9 +19,7 @@ class Layout(NamedTuple):
 
     headings: Sequence[Heading]  # in order
     tables: Sequence[Table] = ()  # with column names, in order
-    paragraphs: Sequence[tuple[int, int]] | None = (
-        None  # None: looked for section by section, as in Markdown and plain text
-    )
+    paragraphs: Sequence[tuple[int, int]] | None = None  # None: looked for in each section, as in Markdown
     breaks: Sequence[int] = ()  # where leaves begin beside headings, in order, such as at a new page
 
     def paragraphs_within(self, start: int, end: int) -> list[tuple[int, int]] | None:
