@@ -42,7 +42,7 @@ def test_each_line_belongs_to_the_last_part_that_begins_there(parts):
         assembly.add(text, unit, numbers[unit])
         whole = text if text.endswith("\n") else text + "\n"
         expected += [f"{unit} {numbers[unit]}"] * whole.count("\n")
-    runs = packed(assembly.parts)
+    runs = packed(assembly.record(None).parts)
     assert [place_in_file(runs, (line, line)) for line in range(1, len(expected) + 1)] == expected
 
 
@@ -50,7 +50,11 @@ def test_parts_that_do_not_follow_each_other_keep_their_numbers():
     assembly = Assembly()
     for number in (1, 3, 4):
         assembly.add("x", "row", number)
-    assert [place_in_file(packed(assembly.parts), (line, line)) for line in (1, 2, 3)] == ["row 1", "row 3", "row 4"]
+    assert [place_in_file(packed(assembly.record(None).parts), (line, line)) for line in (1, 2, 3)] == [
+        "row 1",
+        "row 3",
+        "row 4",
+    ]
 
 
 def test_rows_are_counted_by_lines_within_their_sheet():
@@ -59,7 +63,7 @@ def test_rows_are_counted_by_lines_within_their_sheet():
     assembly.add_lines("| 1 |\n| 2 |\n| 3 |", "row", 2, "Sales")
     assembly.add_text("# Costs")
     assembly.add_lines("| 4 |\n| 5 |", "row", 1, "Costs")
-    runs = packed(assembly.parts)
+    runs = packed(assembly.record(None).parts)
     assert place_in_file(runs, (1, 1)) is None
     assert place_in_file(runs, (2, 2)) == "Sales, row 2"
     assert place_in_file(runs, (2, 4)) == "Sales, rows 2-4"
@@ -70,7 +74,7 @@ def assembled(pages: Sequence[str], unit: str = "page") -> FileDocument:
     assembly = Assembly()
     for number, text in enumerate(pages, start=1):
         assembly.add(text, unit, number)
-    return FileDocument("d", assembly.text, parts=assembly.parts)
+    return FileDocument("d", assembly.text, parts=assembly.record(None).parts)
 
 
 def places_of_leaves(document: FileDocument, splitter: Splitter = DEFAULT) -> list[str | None]:
@@ -213,7 +217,7 @@ def test_the_place_between_two_places_is_the_place_of_all_lines(parts: list[tupl
     assembly = Assembly()
     for name, number in parts:
         assembly.add("x", unit, number, name)
-    runs, last = packed(assembly.parts), len(parts)
+    runs, last = packed(assembly.record(None).parts), len(parts)
     between = place_between(place_in_file(runs, (1, 1)) or "", place_in_file(runs, (last, last)) or "")
     assert between == place_in_file(runs, (1, last))
 

@@ -226,12 +226,13 @@ def lines_of(file: BinaryIO, encoding: str) -> Iterator[bytes | str]:
     with suppress(LookupError):  # decoding the first line reports an unknown encoding
         is_wide = codecs.lookup(wide or "ascii").name.startswith(("utf-16", "utf-32"))
     file.seek(len(mark) if is_wide else 0)
-    lines: Any = io.TextIOWrapper(file, wide, newline="\n") if is_wide else file
+    opened: Any = io.TextIOWrapper(file, wide, newline="\n") if is_wide else file
     try:
-        while line := lines.readline(MOST_BYTES + 1):
-            if len(line) > MOST_BYTES:
-                raise Unreadable(f"it has a line of more than {MOST_BYTES:,} {'characters' if is_wide else 'bytes'}")
-            yield line
+        with opened as lines:
+            while line := lines.readline(MOST_BYTES + 1):
+                if len(line) > MOST_BYTES:
+                    raise Unreadable(f"it has a line of more than {MOST_BYTES:,} {'characters' if is_wide else 'bytes'}")
+                yield line
     except UnicodeError as error:
         raise Unreadable(f"it is not {wide.upper()}: {error}; give its encoding") from None
 
