@@ -55,7 +55,7 @@ def in_one_line(text: str) -> str:
 def open_file(path: Path) -> BinaryIO:
     """Open a file."""
     _check_regular(path.stat().st_mode)  # before opening, since opening a device can have effects
-    file: BinaryIO = open(path, "rb", opener=_open_without_waiting)  # noqa: SIM115 (the caller closes it)
+    file: BinaryIO = open(path, "rb", opener=_without_waiting)  # noqa: SIM115 (the caller closes it)
     try:
         _check_regular(os.fstat(file.fileno()).st_mode)
     except BaseException:
@@ -79,7 +79,7 @@ def _check_regular(mode: int) -> None:
         raise Unreadable(f"it is {kind}, not a regular file")
 
 
-def _open_without_waiting(path: str, flags: int) -> int:
+def _without_waiting(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 

@@ -63,23 +63,19 @@ def records_of(path: Path, files: Files, limits: Limits | None = None) -> Iterat
 
 
 def _reason(error: BaseException, limits: Limits | None) -> str:
-    for cause in _causes(error):
+    cause: BaseException | None = error
+    while cause is not None:
         if isinstance(cause, MemoryError):
             most = "there is" if limits is None else f"{limits.memory:,} bytes"
             return f"reading it takes more memory than {most}"
         if isinstance(cause, RecursionError):
             return "it is nested too deeply to be read"
+        cause = cause.__cause__ or cause.__context__
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     if isinstance(error, Unreadable | MissingExtra):
         return str(error)
     return f"it cannot be read: {type(error).__name__}: {error}".removesuffix(": ")[:_LONGEST_REASON]
-
-
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__
 
 
 class LimitedReading:
@@ -339,12 +335,10 @@ def _answer(path: Path, files: Files, limits: Limits, answers: BinaryIO) -> bool
 
 
 def _with_layout(record: Record | BadRecord) -> Record | BadRecord:
-    if isinstance(record, BadRecord):
-        return record
-    try:
-        return record._replace(layout=layout_of(record.text, record.markup))
-    except MissingExtra:
-        return record
+    with suppress(MissingExtra):
+        if isinstance(record, Record):
+            return record._replace(layout=layout_of(record.text, record.markup))
+    return record
 
 
 def _limit(name: str, value: int) -> None:

@@ -192,7 +192,8 @@ def find_files(
                 yield NotRead(path, error.strerror or str(error))
             continue
         if is_link:
-            if (takes(path) or (enters(path) and is_folder)) and not _leads_into(path, folder):
+            is_wanted = takes(path) or (enters(path) and is_folder)
+            if is_wanted and not Path(os.path.realpath(path)).is_relative_to(folder):
                 yield NotRead(path, "it is a link that leads out of the folder")
             elif not is_there:
                 yield LeftOut(path, "links to nothing")
@@ -214,10 +215,6 @@ def _kind(path: Path) -> str:
 
 def _is_link(path: Path) -> bool:
     return path.is_symlink() or bool(getattr(path, "is_junction", bool)())
-
-
-def _leads_into(link: Path, folder: Path) -> bool:
-    return Path(os.path.realpath(link)).is_relative_to(folder)
 
 
 @dataclass(frozen=True, slots=True)
