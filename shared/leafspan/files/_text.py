@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from itertools import pairwise
 from math import isfinite
 from pathlib import Path, PurePath
 from typing import Any
 
 from leafspan.checks import storable_fields
-from leafspan.files._opening import Unreadable, decode, read_bytes
+from leafspan.files._opening import Unreadable, decode, in_one_line, read_bytes
 from leafspan.files._record import Record, parsed_record
 from leafspan.files._source import Files
 from leafspan.splitting import ASCIIDOC, LINE_END, ORG, RST, find_headings, front_matter, layout_of, parser_of
@@ -97,10 +96,24 @@ def read_markdown(path: Path, files: Files) -> Iterator[Record]:
 
 
 def _of_markdown(page: str) -> Iterator[Record]:
-    front = read_front_matter(page)
-    title = front.title or first_heading(page[max(front.end, len(front_matter(page))) :][:_FIRST_CHARACTERS])
-    lines = sum(1 for _ in LINE_END.finditer(page, 0, front.end))
-    yield Record(page[front.end :], title, front.fields, left_out=front.left_out, lines_before=lines)
+    front = front_matter(page)
+    left_out: list[str] = []
+    fields = _front_fields(front, left_out) if front else None
+    if fields is None:
+        yield Record(page, first_heading(page[len(front) :][:_FIRST_CHARACTERS]), {})
+        return
+    title = fields.pop("title", None)
+    if title is not None and not isinstance(title, str):
+        left_out.append("the field 'title' is left out: a title must be a text")
+    if fields.pop("source", None) is not None:
+        left_out.append("the field 'source' is left out: it is the name of the file")
+    metadata, reasons = storable_fields(fields)
+    left_out += [f"the field {name!r} is left out: {reason}" for name, reason in reasons.items()]
+    line_end = LINE_END.match(page, len(front))
+    end = line_end.end() if line_end else len(front)
+    title = in_one_line(title) if isinstance(title, str) else None
+    title = title or first_heading(page[end:][:_FIRST_CHARACTERS])
+    yield Record(page[end:], title, metadata, left_out=left_out, lines_before=len(LINE_END.findall(page[:end])))
 
 
 def first_heading(text: str) -> str | None:
@@ -184,77 +197,50 @@ _WHOLE = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})")
 _DECIMAL = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+\.[0-9]*)(?:[eE][-+]?[0-9]+)?")
 
 
-@dataclass(slots=True)
-class FrontMatter:
-    """A page's front matter."""
+def _front_fields(front: str, left_out: list[str]) -> dict[Any, object] | None:
+    """Return the fields of front matter: YAML between lines of ``---``, or TOML between lines of ``+++``.
 
-    end: int = 0  # the page's first character after the front matter and its line end. 0 without front matter
-    title: str | None = None  # the title in it
-    fields: dict[str, object] = field(default_factory=dict)  # texts, numbers, booleans, lists of one of these
-    left_out: list[str] = field(default_factory=list)  # what was left out, and why
-
-
-def read_front_matter(page: str) -> FrontMatter:
-    """Read a page's front matter: YAML between lines of ``---``, or TOML between lines of ``+++``.
-
-    As in Pandoc, such lines belong to the text if a blank line follows the first one, or if no field does. Front matter
-    never causes an error.
+    Return None if the lines belong to the text: as in Pandoc, if a blank line follows the first one, or if no field does.
+    Front matter never causes an error.
     """
-    front = front_matter(page)
-    if not front:
-        return FrontMatter()
-    line_end = LINE_END.match(page, len(front))
-    read = FrontMatter(end=line_end.end() if line_end else len(front))
     fences = front.lstrip("\ufeff")
     body = LINE_END.sub("\n", fences)[3:].lstrip(" \t").removeprefix("\n").rpartition("\n")[0] + "\n"
-    is_blank_first = body.startswith("\n") and body != "\n"
-    values: dict[Any, object] | None = None
-    if not is_blank_first and (reason := _too_much(body)):
-        values = _without_fields(body, reason, read)
-    elif not is_blank_first:
-        values = _toml(body, read) if fences.startswith("+") else _yaml(body, read)
-    if values is None:
-        return FrontMatter()
-    if isinstance(title := values.pop("title", None), str):
-        read.title = " ".join(title.split()) or None
-    elif title is not None:
-        read.left_out.append("the field 'title' is left out: a title must be a text")
-    if values.pop("source", None) is not None:
-        read.left_out.append("the field 'source' is left out: it is the name of the file")
-    read.fields, reasons = storable_fields(values)
-    read.left_out += [f"the field {name!r} is left out: {reason}" for name, reason in reasons.items()]
-    return read
+    if body.startswith("\n") and body != "\n":
+        return None
+    if reason := _too_much(body):
+        return _without_fields(body, reason, left_out)
+    return _toml(body, left_out) if fences.startswith("+") else _yaml(body, left_out)
 
 
-def _toml(body: str, read: FrontMatter) -> dict[Any, object] | None:
+def _toml(body: str, left_out: list[str]) -> dict[Any, object] | None:
     """Return the fields of TOML, or None if it is a part of the text."""
     if max(line.count(".") for line in body.split("\n")) > _MOST_DOTS:
-        return _without_fields(body, f"it has a line with more than {_MOST_DOTS:,} dots", read)
+        return _without_fields(body, f"it has a line with more than {_MOST_DOTS:,} dots", left_out)
     try:
         values = tomllib.loads(body)
     except (ValueError, RecursionError) as error:
-        return _without_fields(body, f"it is no TOML: {error}", read)
+        return _without_fields(body, f"it is no TOML: {error}", left_out)
     if isinstance(values.get("title"), int | float):
         values["title"] = str(values["title"])
     return values
 
 
-def _yaml(body: str, read: FrontMatter) -> dict[Any, object] | None:
+def _yaml(body: str, left_out: list[str]) -> dict[Any, object] | None:
     """Return the fields of YAML, if need be only the valid ones, or None if it is a part of the text."""
     try:
         node = _composed(body)
     except ValueError:
-        return _fields_one_by_one(body, read) if _BEGINNING.match(body) else None
+        return _fields_one_by_one(body, left_out) if _BEGINNING.match(body) else None
     if node is None:
         return {}
     if node.id != "mapping":
         return None
     if _written_out(node) > _LONGEST:
-        return _without_fields(body, f"it would have more than {_LONGEST:,} characters without its aliases", read)
+        return _without_fields(body, f"it would have more than {_LONGEST:,} characters without its aliases", left_out)
     return dict(_fields(node))
 
 
-def _fields_one_by_one(body: str, read: FrontMatter) -> dict[Any, object]:
+def _fields_one_by_one(body: str, left_out: list[str]) -> dict[Any, object]:
     values: dict[Any, object] = {}
     starts = [match.start() for match in _FIELD_NAME.finditer(body)]
     for start, end in pairwise([*starts, len(body)]):
@@ -268,13 +254,13 @@ def _fields_one_by_one(body: str, read: FrontMatter) -> dict[Any, object]:
             if title := _TITLE_FIELD.match(body, start):
                 values["title"] = _as_written(title[1])
             else:
-                read.left_out.append(f"the field {name!r} is left out: it is no YAML")
+                left_out.append(f"the field {name!r} is left out: it is no YAML")
     return values
 
 
-def _without_fields(body: str, reason: str, read: FrontMatter) -> dict[Any, object] | None:
+def _without_fields(body: str, reason: str, left_out: list[str]) -> dict[Any, object] | None:
     """Return only the title of a line, if there is one, or None if it is a part of the text."""
-    read.left_out.append(f"the fields of its front matter are left out: {reason}")
+    left_out.append(f"the fields of its front matter are left out: {reason}")
     if not _BEGINNING.match(body):
         return None
     title = _TITLE_FIELD.search(body)
