@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from itertools import chain, groupby
+from operator import itemgetter
 from typing import Any
 
 from leafspan.checks import check_text, check_whole, is_missing, is_number, shown
@@ -14,22 +16,6 @@ from leafspan.documents._frameworks import ForeignDocument, is_random, recognise
 from leafspan.documents._metadata import title_in
 from leafspan.errors import InvalidDocument
 from leafspan.values import Chunk, Document
-
-
-@dataclass(slots=True)
-class _Whole:
-    """The document that chunks come from, with the id that they give it."""
-
-    id: str | None
-    runs: list[list[Piece]] = field(default_factory=list)  # adjacent pieces
-
-    def parts(self, *, keep: bool) -> list[list[Piece]]:
-        """Return the pieces of each document. Pieces without places are ordered only by their sequence, so other pieces
-        between them separate them, unless they are known to belong to one document.
-        """
-        together = [piece for run in self.runs for piece in run]
-        has_places = any(piece.start is not None for piece in together)
-        return [together] if keep or has_places or self.id is not None else self.runs
 
 
 def chunks_of(
@@ -66,22 +52,20 @@ def chunks_of(
         raise InvalidDocument("chunks must be an iterable of chunks, got None")
     every = [chunks] if is_single(chunks) else list(chunks)
     nodes = {chunk.node_id: chunk for chunk in every if hasattr(chunk, "node_id")}
-    wholes: dict[object, _Whole] = {}
-    before: object = None
-    for chunk in every:
-        if getattr(chunk, "child_nodes", None):
-            continue  # LlamaIndex's nodes with child nodes repeat the children's text
-        key, document_id, piece = _recognised_chunk(chunk, id, nodes)
-        whole = wholes.setdefault(key, _Whole(document_id))
-        if key != before or not whole.runs:
-            whole.runs.append([])
-        whole.runs[-1].append(piece)
-        before = key
-    return [
-        put_together(whole.id, pieces, overlap=overlap, flat=flatten_metadata)
-        for whole in wholes.values()
-        for pieces in whole.parts(keep=id is not None)
-    ]
+    # LlamaIndex's nodes with child nodes repeat the children's text.
+    placed = [_recognised_chunk(chunk, id, nodes) for chunk in every if not getattr(chunk, "child_nodes", None)]
+    ids = {key: document_id for key, document_id, _ in placed}
+    runs: dict[object, list[list[Piece]]] = {}  # adjacent pieces, by the key of their document
+    for key, run in groupby(placed, key=itemgetter(0)):
+        runs.setdefault(key, []).append([piece for _, _, piece in run])
+    documents: list[Document] = []
+    for key, of_document in runs.items():
+        together = list(chain.from_iterable(of_document))
+        # Pieces without places are ordered only by their sequence, so other pieces between them separate them.
+        is_one = ids[key] is not None or any(piece.start is not None for piece in together)
+        for pieces in [together] if is_one else of_document:
+            documents.append(put_together(ids[key], pieces, overlap=overlap, flat=flatten_metadata))
+    return documents
 
 
 def _recognised_chunk(chunk: object, id_: str | None, nodes: Mapping[str, Any]) -> tuple[object, str | None, Piece]:
