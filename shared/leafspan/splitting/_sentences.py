@@ -169,6 +169,8 @@ def grapheme_end(text: str, start: int, place: int) -> int:
 # in one line: these characters are replaced, one by one.
 _NO_SENTENCE_END = re.compile(r"[^\s.!?:;…。！？|]\Z")
 _SENTENCE_END_OF_LINE = re.compile(r"[.!?…。！？|]\Z")
+# Lines between blank lines. All is matched possessively, so that no line is tried twice.
+_PARAGRAPH = re.compile(r"(?:\A|(?<=[\r\n]))(?:[^\S\r\n]*+\S[^\r\n]*+(?:\r\n?+|\n|\Z))++")
 _PREFIX = re.compile(r"(?:[ \t]|>)*")  # before the text of a paragraph's further lines
 _BULLET = re.compile(r"[ \t]*(?:(?:[-*+•]|\d+[.)])[ \t]+)?")
 _COLUMNS = re.compile(r"\S(?: {3,}|\t+)\S")  # a line of a table
@@ -198,7 +200,7 @@ _ORIGINALS = str.maketrans({new: mark for marks in (_MARK_PAIRS, _IN_RUNS, _CAPI
 def unwrapped(text: str, *, markdown: bool) -> str:
     """Return the text with each sentence in one line. Its length stays the same."""
     characters = list(text)
-    for start, end in _markdown_paragraphs(text) if markdown else _paragraphs(text):
+    for start, end in _markdown_paragraphs(text) if markdown else (each.span() for each in _PARAGRAPH.finditer(text)):
         for place in _wraps(text, start, end, markdown=markdown):
             characters[place] = " "
         if markdown:
@@ -239,21 +241,6 @@ def _markdown_paragraphs(text: str) -> Iterator[tuple[int, int]]:
             beginning = content.content.partition("\n")[0].rstrip()
             if line.endswith(beginning):  # after the mark of a list or a block quote
                 yield starts[first] + len(line) - len(beginning), starts[after]
-
-
-def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
-    """Yield a text's paragraphs: lines between blank lines."""
-    start = end = 0
-    for line in split_lines(text):
-        if line.strip():
-            end += len(line)
-            continue
-        if start < end:
-            yield start, end
-        end += len(line)
-        start = end
-    if start < end:
-        yield start, end
 
 
 def _wraps(text: str, start: int, end: int, *, markdown: bool) -> Iterator[int]:
