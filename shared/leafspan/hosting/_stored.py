@@ -10,7 +10,7 @@ from typing import TypeVar
 from leafspan.checks import check_flag, shown
 from leafspan.documents import IndexSettings, OpenOptions, checked_keys, content_hash, is_single, to_document
 from leafspan.errors import DocumentNotFound, InvalidArgument
-from leafspan.indexing import split_document
+from leafspan.indexing import NewVersion, split_document
 from leafspan.splitting import Splitter
 from leafspan.strategies import Reranked
 from leafspan.values import Chunk, Document, Leaf, Passage, run_of_id
@@ -124,7 +124,7 @@ def _listed(ids: Iterable[T]) -> list[T]:
 def split_into_leaves(document: Document, splitter: Splitter) -> list[Leaf]:
     """The leaves that an index with this splitter would make, with the same texts, places and ids."""
     settings = IndexSettings.made(OpenOptions(splitter))
-    return list(split_document(document, content_hash(document), settings).leaves)
+    return list(split_document(NewVersion(document, content_hash(document)), settings).leaves)
 
 
 _PLACE = ("doc_id", "start", "end")

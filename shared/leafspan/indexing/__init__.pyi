@@ -20,6 +20,7 @@ from ._vector_repair import examine_database, examine_files, examine_vectors, re
 from ._verifying import verify
 from ._writing import (
     Group,
+    NewVersion,
     WriteTarget,
     check_splitter,
     delete_documents,
@@ -40,6 +41,7 @@ __all__ = [
     "Finding",
     "Group",
     "IngestRules",
+    "NewVersion",
     "Stats",
     "SyncOptions",
     "Synced",

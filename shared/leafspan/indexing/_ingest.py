@@ -20,9 +20,9 @@ from leafspan.indexing._known_files import KnownFiles, hash_of, other_than_the_f
 from leafspan.indexing._workers import Task, Workers, started
 from leafspan.indexing._writing import (
     Group,
+    NewVersion,
     Preparation,
     SplitDocument,
-    ToPrepare,
     WriteTarget,
     check_splitter,
     finish,
@@ -219,8 +219,7 @@ class _Ingestion:
                 if (changed := (yield from self._next_changed())) is None:
                     self.has_ended = True
                     break
-                document, hash_, old, language = changed
-                split = yield Call(split_document, (document, hash_, settings, language, old, self.progress.splitting))
+                split = yield Call(split_document, (changed, settings, self.progress.splitting))
                 self.progress.split(len(split.leaves))
                 if self.has_failed:
                     raise _GivenUp
@@ -234,7 +233,7 @@ class _Ingestion:
             group.vectors = yield from vectors_of(documents, settings, self.target.embed, partial(self._embedding, group))
         return group
 
-    def _next_changed(self) -> Flow[ToPrepare | None]:
+    def _next_changed(self) -> Flow[NewVersion | None]:
         """Return the next new or changed document as it will be stored, or None after the last."""
         scope = self.target.scope
         while True:
@@ -262,7 +261,7 @@ class _Ingestion:
             elif self.dry_run:
                 self.replaces[document.id] = current is not None
             else:
-                return ToPrepare(document, hash_, row, (yield from self._language(document)))
+                return NewVersion(document, hash_, row, (yield from self._language(document)))
 
     def _check_replacing(self, document: Document, old: Row) -> None:
         """Check that a document may replace the one with its id."""
@@ -330,7 +329,7 @@ class _Ingestion:
         """Write documents that workers have prepared, in the documents' order."""
         waiting: deque[Task[Group]] = deque()
         while True:
-            portion: list[ToPrepare] = []
+            portion: list[NewVersion] = []
             while not is_full(portion) and (changed := (yield from self._next_changed())) is not None:
                 portion.append(changed)
             if portion:

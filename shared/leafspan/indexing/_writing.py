@@ -72,6 +72,15 @@ class WriteTarget:
     forget: Forget
 
 
+class NewVersion(NamedTuple):
+    """A new or changed document."""
+
+    document: Document  # as it will be stored
+    hash: str  # of its content
+    old: Row | None = None  # its existing row
+    language: str | None = None  # the code of its language, if it is certain
+
+
 @dataclass(frozen=True, slots=True)
 class SplitDocument:
     """A document with its leaves."""
@@ -103,15 +112,13 @@ def check_splitter(store: Store, settings: IndexSettings) -> None:
 
 
 def split_document(
-    document: Document,
-    hash_: str,
+    new: NewVersion,
     settings: IndexSettings,
-    language: str | None = None,
-    old: Row | None = None,
     done: Callable[[int], None] = lambda _: None,
     extra: Mapping[str, Any] = MappingProxyType({}),
 ) -> SplitDocument:
     """Cut a document into leaves. ``extra`` has further values of its row."""
+    document, hash_, old, language = new
     version = hash_[8:16] if old is not None and old.version == hash_[:8] and old.hash != hash_ else hash_[:8]
     layout, before = None, 0
     if isinstance(document, FileDocument):
@@ -226,16 +233,7 @@ def embed_leaves(
     return (yield Call(blend, (vectors[: len(texts)], vectors[len(texts) :], head_of, weight)))  # type: ignore[no-any-return]
 
 
-class ToPrepare(NamedTuple):
-    """A new or changed document."""
-
-    document: Document  # the document as it will be stored
-    hash: str  # the hash of its content
-    old: Row | None  # its existing row, if any
-    language: str | None  # the code of its language, if it is certain
-
-
-def is_full(portion: Sequence[ToPrepare]) -> bool:
+def is_full(portion: Sequence[NewVersion]) -> bool:
     """Whether these documents are enough work for a worker."""
     return len(portion) >= _DOCUMENTS or sum(len(each.document.text) for each in portion) >= _CHARACTERS
 
@@ -248,10 +246,10 @@ class Preparation:
     embed: Embed
 
 
-def prepare(preparation: Preparation, portion: Sequence[ToPrepare]) -> Group:
+def prepare(preparation: Preparation, portion: Sequence[NewVersion]) -> Group:
     """Return documents that are ready for writing."""
     settings = preparation.settings
-    documents = [split_document(each.document, each.hash, settings, each.language, each.old) for each in portion]
+    documents = [split_document(each, settings) for each in portion]
     vectors = run(vectors_of(documents, settings, preparation.embed))
     assert settings.analyzer is not None
     recipe = WordPostings(settings.analyzer)

@@ -11,7 +11,16 @@ from leafspan.documents import CHUNK_ID, content_hash, language_of
 from leafspan.embedding import Embedder, check_vectors, normalize
 from leafspan.errors import IndexMismatch
 from leafspan.flows import Call, Flow, Progress
-from leafspan.indexing import Group, WriteTarget, check_splitter, finish, finish_interrupted, split_document, write_group
+from leafspan.indexing import (
+    Group,
+    NewVersion,
+    WriteTarget,
+    check_splitter,
+    finish,
+    finish_interrupted,
+    split_document,
+    write_group,
+)
 from leafspan.indexing.adopting._documents import DocumentMaker, WithVectors
 from leafspan.indexing.adopting._plan import Plan, SkippedRecord, Source, embedded_texts, new_name, read_record
 from leafspan.store import Reader, Row, Store, grouped, read_consistently
@@ -168,7 +177,7 @@ class _Adoption:
             (self.added if old is None or old.version is None else self.replaced).append(document.id)
             if self.target is not None and not self.dry_run:
                 language = yield Call(language_of, (document,))
-                arguments = (document, hash_, self.target.settings, language, old)
+                arguments = NewVersion(document, hash_, old, language), self.target.settings
                 extra = {ADOPTED_KEY: self.earlier.collection}
                 changed.append((yield Call(split_document, arguments, {"extra": extra})))
                 vectors.append(made.vectors)
