@@ -62,7 +62,7 @@ def processes() -> Iterator[list[Any]]:
 @pytest.mark.slow
 def test_the_index_matches_a_single_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, processes: list[Any]):
     """Also after changes, in the order of the documents, and with what cannot be read."""
-    monkeypatch.setattr("leafspan.indexing._writing._CHARACTERS", 50)
+    monkeypatch.setattr("leafspan.indexing._workers._CHARACTERS", 50)
     source = tmp_path / "files"
     source.mkdir()
     for name, text in TEXTS.items():

@@ -12,17 +12,14 @@ from typing import Any, NamedTuple, TypeAlias
 from leafspan.checks import STRUCTURE_KEY
 from leafspan.documents import (
     content_hash,
-    find_sections,
     language_of,
-    moved_down,
-    pack_lines,
-    place_of,
     unpack_place,
 )
 from leafspan.engines import Record
 from leafspan.flows import Call, Flow, Progress
 from leafspan.indexing._contents import chunks_of_leaves, problem_of_content, put_together
 from leafspan.indexing._known_files import content_in_file, lines_before, markup_of
+from leafspan.indexing._writing import row_of
 from leafspan.splitting import layout_of
 from leafspan.store import (
     LooseRow,
@@ -331,23 +328,15 @@ def _made_again(document_id: str, loose: LooseRow, records: Mapping[str, Record]
         or leaves[-1][0].ancestors[-1].last != len(ids) - 1
     ):
         return None
-    version, top = leaves[0][0].version, leaves[0][0].ancestors[-1]
-    plain = Row(document_id, "", version, len(ids), title=loose.title, metadata=loose.metadata, extra=loose.extra)
-    chunks = chunks_of_leaves(plain, leaves) if loose.extra.get("chunks") else ()
+    version, extra = leaves[0][0].version, loose.extra
+    plain = Row(document_id, "", version, len(ids), title=loose.title, metadata=loose.metadata, extra=extra)
+    chunks = chunks_of_leaves(plain, leaves) if extra.get("chunks") else ()
     document = Document(document_id, "".join(texts), loose.title, loose.metadata, chunks, hidden=plain.hidden)
-    places, layout = [leaf for leaf, _ in leaves], layout_of(document.text, markup_of(loose.extra))
-    before = lines_before(loose.extra)
+    hash_, layout = content_hash(document, content_in_file(extra)), layout_of(document.text, markup_of(extra))
+    places = [leaf for leaf, _ in leaves]
+    row = row_of(document, hash_, places, layout, lines_before(extra), language_of(document), extra, version)
     checksums = pack_checksums((text, metadata[STRUCTURE_KEY]) for text, (_, metadata) in zip(texts, leaves, strict=True))
-    return replace(
-        plain,
-        hash=content_hash(document, content_in_file(loose.extra)),
-        language=language_of(document),
-        sections=tuple(find_sections(places, layout.headings, layout.tables)),
-        characters=len(document.text),
-        words=top.words,
-        lines="" if chunks or place_of(loose.metadata) else moved_down(pack_lines(document.text, places), before),
-        checksums=checksums,
-    )
+    return replace(row, checksums=checksums)
 
 
 def _leaf(id_: LeafId, record: Record) -> Leaf:

@@ -17,18 +17,15 @@ from leafspan.files import FileDocument, FileReading, Skipped
 from leafspan.flows import Call, Flow, run_together
 from leafspan.indexing._add_progress import AddProgress
 from leafspan.indexing._known_files import KnownFiles, hash_of, other_than_the_file
-from leafspan.indexing._workers import Task, Workers, started
+from leafspan.indexing._workers import Preparation, Task, Workers, is_full, prepare, started
 from leafspan.indexing._writing import (
     Group,
     NewVersion,
-    Preparation,
     SplitDocument,
     WriteTarget,
     check_splitter,
     finish,
     finish_interrupted,
-    is_full,
-    prepare,
     split_document,
     vectors_of,
     write_group,

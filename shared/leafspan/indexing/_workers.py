@@ -1,4 +1,4 @@
-"""Worker processes on this machine, or on a Ray cluster."""
+"""Worker processes on this machine, or on a Ray cluster, and what they do with documents."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pickle
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager
@@ -19,12 +19,19 @@ from pathlib import Path
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from leafspan.checks import check_whole
+from leafspan.documents import IndexSettings
+from leafspan.embedding import Embed
 from leafspan.errors import FunctionFailed, InvalidArgument, LeafspanError, MissingExtra
 from leafspan.files import BadRecord, Files, LimitedReading, Record, Step, in_limits, read_ahead
+from leafspan.flows import run
+from leafspan.indexing._writing import Group, NewVersion, split_document, vectors_of
+from leafspan.segments import WordPostings
 
 T = TypeVar("T")
 
 _AHEAD = 2  # tasks in progress for each worker
+_CHARACTERS = 100_000  # of the documents of a task, about 400 leaves
+_DOCUMENTS = 256  # of a task
 _MOST_ENDS = 3  # times that processes may end before their task is done
 
 
@@ -154,6 +161,33 @@ def started(count: int, shared: object) -> Iterator[Workers | None]:
         yield workers
     finally:
         workers.close()
+
+
+def is_full(portion: Sequence[NewVersion]) -> bool:
+    """Whether these documents are enough work for a worker."""
+    return len(portion) >= _DOCUMENTS or sum(len(each.document.text) for each in portion) >= _CHARACTERS
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """What preparing documents takes. It can be sent to another process."""
+
+    settings: IndexSettings
+    embed: Embed
+
+
+def prepare(preparation: Preparation, portion: Sequence[NewVersion]) -> Group:
+    """Return documents that are ready for writing."""
+    settings = preparation.settings
+    documents = [split_document(each, settings) for each in portion]
+    vectors = run(vectors_of(documents, settings, preparation.embed))
+    assert settings.analyzer is not None
+    recipe = WordPostings(settings.analyzer)
+    to_write = [split.with_vectors(matrix) for split, matrix in zip(documents, vectors, strict=True) if split.leaves]
+    try:
+        return Group(documents, vectors, {recipe.name: recipe.of(to_write)} if to_write else {})
+    except LeafspanError:  # the writer tries again, and can do without it
+        return Group(documents, vectors)
 
 
 def _is_ray_in_use() -> bool:

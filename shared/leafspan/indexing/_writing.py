@@ -28,14 +28,12 @@ from leafspan.errors import (
     IndexMismatch,
     InvalidArgument,
     InvalidDocument,
-    LeafspanError,
     WriterBusy,
 )
 from leafspan.files import FileDocument, page_starts
 from leafspan.filters import constant, to_filter
-from leafspan.flows import Call, Flow, run
+from leafspan.flows import Call, Flow
 from leafspan.indexing._known_files import file_values
-from leafspan.segments import WordPostings
 from leafspan.splitting import (
     MARKDOWN,
     Cut,
@@ -50,9 +48,6 @@ from leafspan.splitting import (
 from leafspan.store import HIDDEN_KEY, DocumentToWrite, Reader, Row, Scope, Store, read_consistently
 from leafspan.text import UnicodeErrors
 from leafspan.values import Document, Leaf
-
-_CHARACTERS = 100_000  # for a task of a worker, about 400 leaves
-_DOCUMENTS = 256
 
 Forget = Callable[[Sequence[str]], Flow[None]]
 """A flow that deletes what was derived from documents, by their stored ids."""
@@ -131,9 +126,24 @@ def split_document(
         leaves = make_leaves(document, version, _cuts(document, layout, settings.splitter, done))
     except InvalidDocument as error:
         raise InvalidDocument(f"document {shown(document.id)} cannot be split: {error}") from error
-    sections = find_sections(leaves, layout.headings, layout.tables) if leaves else []
+    row = row_of(document, hash_, leaves, layout, before, language, extra, version)
+    texts = indexed_texts(document, leaves, context_sentences=settings.context_sentences)
+    return SplitDocument(document, row, leaves, texts, indexed_heads(document.title, row.sections, len(leaves)))
+
+
+def row_of(
+    document: Document,
+    hash_: str,
+    leaves: Sequence[Leaf],
+    layout: Layout,
+    lines_before: int,
+    language: str | None,
+    extra: Mapping[str, Any],
+    version: str,
+) -> Row:
+    """Return the row of a document with these leaves. It has ``lines_before`` lines before it in its file."""
     of_parts = document.chunks or place_of(document.metadata)
-    row = Row(
+    return Row(
         document.id,
         hash_,
         version,
@@ -141,19 +151,17 @@ def split_document(
         title=document.title,
         metadata=document.metadata,
         language=language,
-        sections=tuple(sections),
+        sections=tuple(find_sections(leaves, layout.headings, layout.tables)) if leaves else (),
         characters=len(document.text),
         words=leaves[0].ancestors[-1].words if leaves else 0,
         # A text that was joined from chunks, or is a piece of one, has no known line numbers.
-        lines="" if of_parts else moved_down(pack_lines(document.text, leaves), before),
+        lines="" if of_parts else moved_down(pack_lines(document.text, leaves), lines_before),
         extra={
             **extra,
             **({"chunks": True} if document.chunks else {}),
             **({HIDDEN_KEY: list(document.hidden)} if document.hidden else {}),
         },
     )
-    texts = indexed_texts(document, leaves, context_sentences=settings.context_sentences)
-    return SplitDocument(document, row, leaves, texts, indexed_heads(document.title, sections, len(leaves)))
 
 
 def _cuts(document: Document, layout: Layout, splitter: Splitter | None, done: Callable[[int], None]) -> Sequence[Cut]:
@@ -231,33 +239,6 @@ def embed_leaves(
         return []
     head_of = [*map(rows.get, heads)]
     return (yield Call(blend, (vectors[: len(texts)], vectors[len(texts) :], head_of, weight)))  # type: ignore[no-any-return]
-
-
-def is_full(portion: Sequence[NewVersion]) -> bool:
-    """Whether these documents are enough work for a worker."""
-    return len(portion) >= _DOCUMENTS or sum(len(each.document.text) for each in portion) >= _CHARACTERS
-
-
-@dataclass(frozen=True)
-class Preparation:
-    """What preparing documents takes. It can be sent to another process."""
-
-    settings: IndexSettings
-    embed: Embed
-
-
-def prepare(preparation: Preparation, portion: Sequence[NewVersion]) -> Group:
-    """Return documents that are ready for writing."""
-    settings = preparation.settings
-    documents = [split_document(each, settings) for each in portion]
-    vectors = run(vectors_of(documents, settings, preparation.embed))
-    assert settings.analyzer is not None
-    recipe = WordPostings(settings.analyzer)
-    to_write = [split.with_vectors(matrix) for split, matrix in zip(documents, vectors, strict=True) if split.leaves]
-    try:
-        return Group(documents, vectors, {recipe.name: recipe.of(to_write)} if to_write else {})
-    except LeafspanError:  # the writer tries again, and can do without it
-        return Group(documents, vectors)
 
 
 def write_group(
