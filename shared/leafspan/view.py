@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self, Unpack
 from warnings import warn
@@ -146,11 +147,10 @@ class View:
         condition = to_filter(where)
         if condition is None or constant(condition):
             raise InvalidArgument(f"a scope must have a filter that says what it shows, got {shown(where)}")
-        if self._scope is None:
-            scope = Scope(condition, share_statistics)
-        else:
+        scope = Scope(condition, share_statistics)
+        if self._scope is not None:
             scope = self._scope.narrowed(condition, share_statistics=share_statistics)
-        return self._scoped(scope)
+        return View(self._sources, self._settings, self._timeout, scope)
 
     @blocking
     def add(
@@ -354,7 +354,7 @@ class View:
     @blocking
     def stats(self) -> Flow[Stats]:
         """The index in numbers."""
-        return self._stats()
+        return indexing.index_stats(self._store, self._embedder, self._sources.trees, self._settings, self._scope)
 
     astats = awaiting(stats, reads=True)
 
@@ -391,13 +391,15 @@ class View:
             ConcurrentUpdate: if documents were replaced during every one of ten attempts to read them.
             RetrievalTimeout: if it takes longer than ``timeout``. The retrieval stops after the call that is running.
         """
-        [passages] = self._answer([query], strategy, options, several=False)
+        with self._asking([query], strategy, options) as retrieval:
+            [passages] = run_within(retrieval, options.get("timeout"))
         return passages
 
     @takes_call_options
     async def aretrieve(self, query: One, strategy: StrategyLike | None = None, **options: Unpack[CallOptions]) -> Passages:
         """Like ``retrieve``."""
-        [passages] = await self._aanswer([query], strategy, options, several=False)
+        with self._asking([query], strategy, options) as retrieval:
+            [passages] = await arun_within(retrieval, options.get("timeout"))
         return passages
 
     @takes_call_options
@@ -409,14 +411,16 @@ class View:
         Raises:
             InvalidArgument: if ``queries`` is no list. Otherwise as for ``retrieve``.
         """
-        return self._answer(queries, strategy, options, several=True)
+        with self._asking(queries, strategy, options, several=True) as retrieval:
+            return run_within(retrieval, options.get("timeout"))
 
     @takes_call_options
     async def aretrieve_many(
         self, queries: Sequence[One], strategy: StrategyLike | None = None, **options: Unpack[CallOptions]
     ) -> list[Passages]:
         """Like ``retrieve_many``."""
-        return await self._aanswer(queries, strategy, options, several=True)
+        with self._asking(queries, strategy, options, several=True) as retrieval:
+            return await arun_within(retrieval, options.get("timeout"))
 
     def as_strategy(
         self,
@@ -504,7 +508,12 @@ class View:
             DocumentNotFound: if there is no document of that id.
             InvalidArgument: if the id is no string.
         """
-        return self._list_tree(_checked_id(document_id), leaves)
+        document_id = _checked_id(document_id)
+        check_flag("leaves", leaves)
+        summaries = trees.Summaries((yield from self._list_summaries(document_id)))
+        if leaves and summaries:
+            summaries += yield from self._list_leaves(document_id)
+        return summaries
 
     asummaries = awaiting(summaries, reads=True)
 
@@ -524,22 +533,17 @@ class View:
 
     awarm = awaiting(warm)
 
-    def _scoped(self, scope: Scope) -> View:
-        return View(self._sources, self._settings, self._timeout, scope)
-
-    def _answer(self, queries: Any, strategy: Any, options: CallOptions, *, several: bool) -> list[Passages]:
+    @contextmanager
+    def _asking(
+        self, queries: Any, strategy: StrategyLike | None, options: CallOptions, *, several: bool = False
+    ) -> Iterator[Flow[list[Passages]]]:
+        """A context with a retrieval, which is recorded."""
         check_timeout(options.get("timeout"))
         chosen, limits = self._strategy_of(strategy), self._limits(options)
-        queries = self._readable(queries)
+        if self._sources.unicode_errors == "replace":
+            queries = without_surrogates(queries)
         with recorded(chosen, several=several, private=self.is_private) as recording:
-            return run_within(self._retrieve(queries, chosen, limits, recording), options.get("timeout"))
-
-    async def _aanswer(self, queries: Any, strategy: Any, options: CallOptions, *, several: bool) -> list[Passages]:
-        check_timeout(options.get("timeout"))
-        chosen, limits = self._strategy_of(strategy), self._limits(options)
-        queries = self._readable(queries)
-        with recorded(chosen, several=several, private=self.is_private) as recording:
-            return await arun_within(self._retrieve(queries, chosen, limits, recording), options.get("timeout"))
+            yield self._retrieve(queries, chosen, limits, recording)
 
     def _vectors(self, texts: Sequence[str], *, questions: bool) -> Flow[list[list[float]]]:
         """Embed texts for a host's own filters. Nothing is stored."""
@@ -554,10 +558,6 @@ class View:
     def _strategy_of(self, strategy: StrategyLike | None) -> Strategy:
         """The strategy of a call."""
         return self._sources.defaults.strategy_of(strategy)
-
-    def _readable(self, question: Any) -> Any:
-        """Replace halves of surrogate pairs in a question, if the index was opened so."""
-        return without_surrogates(question) if self._sources.unicode_errors == "replace" else question
 
     def _target(self) -> WriteTarget:
         return indexing.WriteTarget(
@@ -598,13 +598,6 @@ class View:
     def _list_summaries(self, document_id: str | None) -> Flow[list[Passage]]:
         return trees.list_summaries(self._store, self._sources.trees, document_id, self._scope)
 
-    def _list_tree(self, document_id: str | None, leaves: bool) -> Flow[list[Passage]]:
-        check_flag("leaves", leaves)
-        summaries = trees.Summaries((yield from self._list_summaries(document_id)))
-        if leaves and summaries:
-            summaries += yield from self._list_leaves(document_id)
-        return summaries
-
     def _delete(self, ids: Iterable[str] | None, where: object, dry_run: bool) -> Flow[list[str]]:
         check_flag("dry_run", dry_run)
         if (ids is None) == (where is None):
@@ -643,9 +636,6 @@ class View:
 
     def _retrieve(self, query: Any, strategy: Strategy, limits: Limits, recording: Recording) -> Flow[Any]:
         return recording.of(retrieve_from_index(self._sources, query, strategy, limits, self._scope), query)
-
-    def _stats(self) -> Flow[Stats]:
-        return indexing.index_stats(self._store, self._embedder, self._sources.trees, self._settings, self._scope)
 
 
 def _checked_id(document_id: object) -> str | None:
