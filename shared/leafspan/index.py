@@ -405,7 +405,7 @@ class Index(View):
         findings: list[Finding] = []
         try:
             if not quick:  # first: nothing can be written while Chroma's log has writes that its tables refuse
-                findings += yield from indexing.examine_files(self._store, repair=repair, timeout=self._timeout)
+                findings += yield from indexing.examine_files(self._store, options)
             findings += yield from indexing.examine(self._store, options)
         except (StorageFailed, DamagedIndex):
             # Chroma cannot read a damaged database. The database itself can be checked without Chroma.
@@ -424,7 +424,7 @@ class Index(View):
         findings += yield from indexing.examine_database(self._store)
         for indexes, _ in parts:
             findings += yield from indexing.examine_vectors(
-                indexes.store, indexes.vectors, self._embed_again, self._settings, repair=repair, timeout=self._timeout
+                indexes.store, indexes.vectors, self._embed_again, self._settings, options
             )
         for indexes, own in parts if verifying else ():
             embed = self._embed_again if self._embedder.embedder.local else None

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from leafspan.documents import IndexSettings, indexed_heads, indexed_texts
 from leafspan.embedding import Embed
 from leafspan.errors import IndexMismatch
 from leafspan.flows import Call, Flow, Progress
-from leafspan.indexing._examining import Finding
+from leafspan.indexing._examining import Examination, Finding
 from leafspan.indexing._writing import embed_leaves
 from leafspan.segments import Mirror, vectors_in
 from leafspan.store import Reader, Row, Store, StoredLeaf, grouped, read_consistently
@@ -40,23 +40,22 @@ def examine_database(store: Store) -> Flow[list[Finding]]:
     return [Finding("chroma.sqlite3", f"the database is damaged ({problem}): {remedy}", False)]
 
 
-def examine_files(store: Store, *, repair: bool, timeout: float) -> Flow[list[Finding]]:
+def examine_files(store: Store, options: Examination) -> Flow[list[Finding]]:
     """Return what is wrong with vector files, their copies and the database's log, and repair it."""
-    problems = yield from store.check_files(timeout, repair=repair)
-    return [Finding(name, problem, repair) for name, problem in problems.items()]
+    problems = yield from store.check_files(options.timeout, repair=options.repair)
+    return [Finding(name, problem, options.repair) for name, problem in problems.items()]
 
 
 def examine_vectors(
-    store: Store, copy: Mirror | None, embed: Embed | None, settings: IndexSettings, *, repair: bool, timeout: float
+    store: Store, copy: Mirror | None, embed: Embed | None, settings: IndexSettings, options: Examination
 ) -> Flow[list[Finding]]:
     """Count the leaves without a vector, and those that a search by their own vector misses, and repair both."""
-    findings = []
-    remade = yield from rebuild_vectors(store, copy, embed, settings, timeout=timeout, repair=repair)
-    findings += [Finding(id_, f"{count} leaves had no vector", True) for id_, count in sorted(remade.made.items())]
+    repair, timeout = options.repair, options.timeout
+    made, left = yield from rebuild_vectors(store, copy, embed, settings, timeout=timeout, repair=repair)
+    findings = [Finding(id_, f"{count} leaves had no vector", True) for id_, count in sorted(made.items())]
     remedy = "repair() with the embedder that made the index makes them again"
-    for id_, count in sorted(remade.left.items()):
-        findings.append(Finding(id_, f"{count} leaves have no vector; {remedy}", False))
-    if remade.left:
+    findings += [Finding(id_, f"{count} leaves have no vector; {remedy}", False) for id_, count in sorted(left.items())]
+    if left:
         return findings
     lost, sample, every = yield from _not_found(store)
     most = max(2, int(_TOLERATED * sample))
@@ -83,13 +82,6 @@ def _not_found(store: Store) -> Flow[tuple[set[str], int, list[str]]]:
     return (yield from store.not_found(sample)), len(sample), every
 
 
-class Remade(NamedTuple):
-    """Leaves that had no vector, as the number of leaves of each document."""
-
-    made: Counter[str]  # leaves that have a vector again
-    left: Counter[str]  # leaves that still have no vector
-
-
 def rebuild_vectors(
     store: Store,
     copy: Mirror | None,
@@ -100,9 +92,10 @@ def rebuild_vectors(
     repair: bool = True,
     again: Iterable[str] = (),
     most_embedded: int | None = None,
-) -> Flow[Remade]:
+) -> Flow[tuple[Counter[str], Counter[str]]]:
     """Find leaves without a stored vector, and make their vectors again. After an interruption, the next call goes on.
 
+    Return the number of leaves of each document that have a vector again, and of those that still lack one.
     With ``most_embedded``, no text is embedded if the vectors of more texts are missing in the segments.
     """
     again = set(again)
@@ -147,7 +140,7 @@ def rebuild_vectors(
         yield from _write_until_found(store, checked, timeout)
     if repair and not left:
         yield from store.vectors_found(catalogue)
-    return Remade(made, left)
+    return made, left
 
 
 def _write_until_found(store: Store, vectors: Mapping[str, Any], timeout: float) -> Flow[None]:
