@@ -34,11 +34,14 @@ class ComposedDocstrings(Extension):
 
 
 def _show_twins(owner: Class | Module) -> None:
-    """Show what a decorated function returns instead of its flow, and ``awaiting(function)`` as a function."""
+    """Show what a decorated function takes and returns instead of its flow, and ``awaiting(function)`` as a function."""
     for name, each in list(owner.members.items()):
-        if isinstance(each, Function) and isinstance(each.returns, ExprSubscript):
-            if any(str(decorator.value) == "blocking" for decorator in each.decorators):
-                each.returns = each.returns.slice
+        if isinstance(each, Function):
+            for decorator in (each.value for each in each.decorators):
+                if str(decorator) == "blocking" and isinstance(each.returns, ExprSubscript):
+                    each.returns = each.returns.slice
+                elif isinstance(decorator, ExprCall) and str(decorator.function) == "parameters_of":
+                    each.parameters = owner.members[str(decorator.arguments[0])].parameters
         elif isinstance(each, Attribute) and isinstance(each.value, ExprCall) and str(each.value.function) == "awaiting":
             blocking = str(each.value.arguments[0])
             twin = copy(owner.members[blocking])
