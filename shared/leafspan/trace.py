@@ -398,7 +398,8 @@ class Trace:
         best = max(of_parts, key=lambda each: each.score, default=None)
         lines = [] if best is None else [_in_short(best, leaves(best.first, best.last))]
         lines += [
-            f"{hit.source} found {leaves(hit.ordinal, hit.ordinal)}{_query(hit)} ({_rank(hit.rank)}score {hit.score:.3f})"
+            f"{hit.source} found {leaves(hit.ordinal, hit.ordinal)}{_query(hit)} "
+            f"({'' if hit.rank is None else f'rank {hit.rank}, '}score {hit.score:.3f})"
             for hit in self.hits
         ]
         lines += [_fusion(fused, leaves(fused.first, fused.last)) for fused in self.fused]
@@ -473,10 +474,6 @@ def _apart(node: KeptApart) -> str:
 
 def _leaves(first: int, last: int, kind: str = "leaf") -> str:
     return f"{kind} {first}" if first == last else f"leaves {first} to {last}"
-
-
-def _rank(rank: int | None) -> str:
-    return "" if rank is None else f"rank {rank}, "
 
 
 def _query(step: TracedHit | Fused | Calibrated | Filled | Merge | KeptApart | United) -> str:

@@ -109,7 +109,8 @@ class KnownFiles:
         spellings = {}
         for path, file in new.items():
             for row in (self._rows or {}).get(path.name, ()):
-                if file_path(row, names) == path and (spelling := _spelling(row)) != file:
+                spelling = str(row.extra.get(_SPELLING_KEY) or row.extra.get(FILE_KEY))  # the start of the documents' ids
+                if file_path(row, names) == path and spelling != file:
                     spellings[file] = spelling
         return spellings
 
@@ -120,11 +121,6 @@ def _by_last_part(rows: Mapping[str, Row]) -> dict[str, list[Row]]:
         if row.version is not None and (name := file_name(row)) is not None:
             by_part[PurePosixPath(name).name].append(row)
     return by_part
-
-
-def _spelling(row: Row) -> str:
-    """Return the start of the ids of a file's documents."""
-    return str(row.extra.get(_SPELLING_KEY) or row.extra.get(FILE_KEY))
 
 
 def _respelled(document: Document, spellings: Mapping[str, str]) -> Document:

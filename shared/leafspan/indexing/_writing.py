@@ -318,7 +318,12 @@ def delete_documents(
         # On a server, a writer also finishes interrupted work on the documents it names, which may belong to another view.
         places = [stored for id_ in wanted for stored in scope.stored_ids(id_)]
         rows = yield from read_consistently(store, partial(Reader.rows, ids=places))
-        touched = [id_ for id_, row in rows.items() if scope.sees(row) or _is_half_done(row, scope)]
+        # Also documents that were half deleted through this view, or half written for the first time.
+        touched = [
+            id_
+            for id_, row in rows.items()
+            if scope.sees(row) or is_half_deleted(row, scope) or (row.version is None and id_.endswith(scope.suffixes))
+        ]
     yield from target.forget(touched)
     with (yield from store.start_writing(target.timeout, touched)) as writer:
         yield from writer.recover()
@@ -373,8 +378,3 @@ def is_half_deleted(row: Row, scope: Scope | None) -> bool:
     if row.version is not None or not (row.characters or not any(leaves for _, leaves in row.leftovers)):
         return False
     return scope is None or scope.where.matches(row.filterable, row.document_id)
-
-
-def _is_half_done(row: Row, scope: Scope) -> bool:
-    """Whether a document that the view does not show was half deleted through it, or half written for the first time."""
-    return is_half_deleted(row, scope) or (row.version is None and row.document_id.endswith(scope.suffixes))
