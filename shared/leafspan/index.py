@@ -23,7 +23,7 @@ from leafspan.lexical import Analysis, BM25Settings
 from leafspan.retrieval import Defaults, Sources, import_numpy
 from leafspan.search import SearchIndexes
 from leafspan.splitting import Splitter
-from leafspan.store import DamageRule, OnDamage, Store, has_index, open_store, record_embedder
+from leafspan.store import DamageRule, OnDamage, has_index, open_store, record_embedder
 from leafspan.text import UnicodeErrors
 from leafspan.trees import Trees, check_summary
 from leafspan.view import View
@@ -219,10 +219,7 @@ class Index(View):
         wanted = IndexSettings.made(opening.options).record()
         store = yield from open_one(name, settings=wanted, create=create, suggest=opening.suggest, damage=rule)
         settings = IndexSettings.recorded(store.settings, opening.options)
-
-        def open_trees(create: bool) -> Flow[Store]:
-            return open_one(f"{name}{TREES}", settings=TREE_SETTINGS, create=create, damage=rule.for_trees())
-
+        open_trees = partial(open_one, f"{name}{TREES}", settings=TREE_SETTINGS, damage=rule.for_trees())
         write_first = partial(record_embedder, store, timeout=opening.timeout)
         checked = CheckedEmbedder(store.embedder, write_first, embedder, vectors, store.id)
         reopen = None
@@ -347,10 +344,7 @@ class Index(View):
         rule = DamageRule.of("raise")
         open_one = partial(open_store, path, client, timeout=timeout)
         store = yield from open_one(name, settings=self._store.settings, create=True, damage=rule)
-
-        def open_trees(create: bool) -> Flow[Store]:
-            return open_one(f"{name}{TREES}", settings=TREE_SETTINGS, create=create, damage=rule.for_trees())
-
+        open_trees = partial(open_one, f"{name}{TREES}", settings=TREE_SETTINGS, damage=rule.for_trees())
         indexes, trees = SearchIndexes.of(store, self._settings), Trees(open_trees, self._settings)
         try:
             yield from indexing.check_copy(self._store, store)

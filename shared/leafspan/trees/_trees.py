@@ -21,7 +21,7 @@ from leafspan.values import LeafId
 class Trees:
     """The trees of an index: another index, in which each tree is a document and each summary a leaf."""
 
-    def __init__(self, open_store: Callable[[bool], Flow[Store]], settings: IndexSettings) -> None:
+    def __init__(self, open_store: Callable[..., Flow[Store]], settings: IndexSettings) -> None:
         self._open_store = open_store
         self._settings = settings
         self._opened: SearchIndexes | None = None
@@ -44,7 +44,7 @@ class Trees:
             self._opened.close()
 
     def _open(self, create: bool) -> Flow[SearchIndexes]:
-        store = yield from self._open_store(create)
+        store = yield from self._open_store(create=create)
         if store.settings != TREE_SETTINGS:
             raise IndexMismatch("the place of this index's trees holds another index; choose another name for one of them")
         with self._mutex:  # with a client, the shared store locks out other writers of the process
@@ -70,15 +70,12 @@ class TreeRows:
         """Write trees, and replace their former versions."""
         if not trees:
             return
-        writer = yield from self.store.start_writing(self.timeout, [each.row.document_id for each in trees])
-        try:
+        with (yield from self.store.start_writing(self.timeout, [each.row.document_id for each in trees])) as writer:
             yield from writer.recover()
             # An equal tree has the same ids, so writing it again would make it invisible for a moment.
             new = [each for each in trees if not self._is_stored(each.row, writer.rows.get(each.row.document_id), are_lost)]
             if new:
                 yield from writer.replace(new)
-        finally:
-            writer.stop()
         self.rows.update((each.row.document_id, each.row) for each in trees)
 
     def _is_stored(self, new: Row, now: Row | None, is_lost: bool) -> bool:
@@ -92,16 +89,13 @@ def delete_trees(store: Store, rows: Sequence[Row], timeout: float) -> Flow[None
     """Delete the trees of these rows, unless another build has replaced them meanwhile."""
     if not rows:
         return
-    writer = yield from store.start_writing(timeout, [row.document_id for row in rows])
-    try:
+    with (yield from store.start_writing(timeout, [row.document_id for row in rows])) as writer:
         yield from writer.recover()
         current = writer.rows
         expected = [(row.document_id, row.version) for row in rows]
         unchanged = [current[id_] for id_, version in expected if id_ in current and current[id_].version == version]
         if unchanged:
             yield from writer.delete(unchanged)
-    finally:
-        writer.stop()
 
 
 def forget_documents(trees: Trees, ids: Collection[str], timeout: float) -> Flow[None]:
