@@ -372,23 +372,21 @@ class Index(View):
         for indexes in (self._sources.indexes, (yield from self._sources.trees.existing())):
             if indexes is None or indexes.store.lost_vectors() is None:
                 continue
-            again = indexing.rebuild_vectors(
-                indexes.store,
-                indexes.vectors,
-                self._embed_again,
-                self._settings,
-                timeout=self._timeout,
-                most_embedded=None if embed else _FEW_TO_EMBED,
-            )
             try:
-                yield from again
+                yield from indexing.rebuild_vectors(
+                    indexes.store,
+                    indexes.vectors,
+                    self._embed_again,
+                    self._settings,
+                    timeout=self._timeout,
+                    most_embedded=None if embed else _FEW_TO_EMBED,
+                )
             except (WriterBusy, StorageReadOnly) as error:
                 warnings.warn(f"cannot rebuild lost vectors: {error}", RuntimeWarning, stacklevel=2)
 
     def _embed_again(self, texts: Sequence[str]) -> Flow[Any]:
         """Embed stored texts again. Their view is not known here, so no view shares their vectors in the cache."""
-        yield from self._embedder.confirm(record=False)
-        return (yield from self._embedder.documents(texts, view="rebuilt vectors"))
+        return self._embedder.documents(texts, view="rebuilt vectors")
 
     def _examine(self, repair: bool, quick: bool, verifying: bool, progress: bool | None) -> Flow[list[Finding]]:
         check_flag("quick", quick)
