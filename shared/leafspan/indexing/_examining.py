@@ -17,7 +17,7 @@ from leafspan.documents import (
 )
 from leafspan.engines import Record
 from leafspan.flows import Call, Flow, Progress
-from leafspan.indexing._contents import chunks_of_leaves, problem_of_content, put_together
+from leafspan.indexing._contents import problem_of_content, put_together
 from leafspan.indexing._known_files import content_in_file, lines_before, markup_of
 from leafspan.indexing._writing import row_of
 from leafspan.splitting import layout_of
@@ -32,7 +32,7 @@ from leafspan.store import (
     read_loosely,
     read_place,
 )
-from leafspan.values import Document, Leaf, LeafId, leaf_ids
+from leafspan.values import Leaf, LeafId, leaf_ids
 
 _Leaves: TypeAlias = dict[str, dict[str, set[int]]]
 """The ordinals of the stored leaves, by document and version."""
@@ -317,31 +317,27 @@ def repaired_row(
 def _made_again(document_id: str, loose: LooseRow, records: Mapping[str, Record], ids: list[str]) -> Row | None:
     """Return the row of a document with these leaves, or None if they do not form a document."""
     try:
-        leaves = [(_leaf(LeafId.parse(id_), records[id_]), records[id_].metadata or {}) for id_ in ids]
+        leaves = [_leaf(id_, records[id_]) for id_ in ids]
     except (KeyError, ValueError):
         return None
-    texts = [records[id_].text or "" for id_ in ids]
-    ends = [leaf.end for leaf, _ in leaves]
-    if (
-        not leaves
-        or [leaf.start for leaf, _ in leaves] != [0, *ends[:-1]]
-        or leaves[-1][0].ancestors[-1].last != len(ids) - 1
-    ):
+    places = [leaf for leaf, _, _ in leaves]
+    starts = [0, *(leaf.end for leaf in places[:-1])]
+    if not places or [leaf.start for leaf in places] != starts or places[-1].ancestors[-1].last != len(ids) - 1:
         return None
-    version, extra = leaves[0][0].version, loose.extra
+    version, extra = places[0].version, loose.extra
     plain = Row(document_id, "", version, len(ids), title=loose.title, metadata=loose.metadata, extra=extra)
-    chunks = chunks_of_leaves(plain, leaves) if extra.get("chunks") else ()
-    document = Document(document_id, "".join(texts), loose.title, loose.metadata, chunks, hidden=plain.hidden)
+    document = put_together(plain, leaves)
+    if document is None:
+        return None
     hash_, layout = content_hash(document, content_in_file(extra)), layout_of(document.text, markup_of(extra))
-    places = [leaf for leaf, _ in leaves]
     row = row_of(document, hash_, places, layout, lines_before(extra), language_of(document), extra, version)
-    checksums = pack_checksums((text, metadata[STRUCTURE_KEY]) for text, (_, metadata) in zip(texts, leaves, strict=True))
-    return replace(row, checksums=checksums)
+    return replace(row, checksums=pack_checksums((text, metadata[STRUCTURE_KEY]) for _, text, metadata in leaves))
 
 
-def _leaf(id_: LeafId, record: Record) -> Leaf:
+def _leaf(id_: str, record: Record) -> tuple[Leaf, str, Mapping[str, Any]]:
+    """Return a leaf with its text and metadata."""
     _, text, metadata, _ = record
-    leaf = unpack_place(id_, metadata.get(STRUCTURE_KEY) if metadata else None)
+    leaf = unpack_place(LeafId.parse(id_), metadata.get(STRUCTURE_KEY) if metadata else None)
     if text is None or leaf.end - leaf.start != len(text) or not leaf.ancestors:
         raise ValueError("it is damaged")
-    return leaf
+    return leaf, text, metadata or {}
