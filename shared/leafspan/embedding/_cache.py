@@ -207,6 +207,8 @@ def _set_up(database: sqlite3.Connection) -> None:
 
 
 def _vectors_of(database: sqlite3.Connection, space: Space, keys: Sequence[bytes]) -> dict[bytes, Vector]:
+    import numpy as np
+
     stored = _find_space(database, space)
     if stored is None:
         return {}
@@ -222,7 +224,7 @@ def _vectors_of(database: sqlite3.Connection, space: Space, keys: Sequence[bytes
     now = _next_use(database)
     uses = ((now, stored.number, key) for key in vectors)
     database.executemany("UPDATE vectors SET used = ? WHERE space = ? AND text = ?", uses)
-    unpacked = {key: _unpacked(vector) for key, vector in vectors.items()}
+    unpacked = {key: np.frombuffer(vector, dtype="<f4") for key, vector in vectors.items()}
     return {key: vector for key, vector in unpacked.items() if len(vector) == stored.dimension}
 
 
@@ -295,9 +297,3 @@ def _size(database: sqlite3.Connection) -> int:
     names = ("page_count", "freelist_count", "page_size")
     pages, free, page_size = (database.execute(f"PRAGMA {name}").fetchone()[0] for name in names)
     return int((pages - free) * page_size)
-
-
-def _unpacked(vector: bytes) -> Vector:
-    import numpy as np
-
-    return np.frombuffer(vector, dtype="<f4")

@@ -284,13 +284,12 @@ def _from_langchain(model: Any) -> Embedder:
     async def aqueries(texts: list[str]) -> list[Any]:
         return [await model.aembed_query(text) for text in texts]
 
-    native = _overrides(model, "aembed_query", "langchain_core.embeddings")
     return Embedder(
         _name(model),
         model.embed_documents,
         queries,
-        model.aembed_documents if _overrides(model, "aembed_documents", "langchain_core.embeddings") else None,
-        aqueries if native else None,
+        model.aembed_documents if _overrides(model, "aembed_documents") else None,
+        aqueries if _overrides(model, "aembed_query") else None,
         model=_model(model),
         settings=_settings(model),
     )
@@ -330,10 +329,10 @@ def _array(vectors: Any) -> Any:
     return vectors.detach().cpu().float().numpy() if hasattr(vectors, "detach") else vectors
 
 
-def _overrides(model: Any, method: str, base_module: str) -> bool:
-    """Whether the model has its own coroutine function, not its base class's, which only uses a thread."""
+def _overrides(model: Any, method: str) -> bool:
+    """Whether the model has its own coroutine function, not LangChain's, which only uses a thread."""
     function = getattr(type(model), method, None)
-    return function is not None and not getattr(function, "__module__", "").startswith(base_module)
+    return function is not None and not getattr(function, "__module__", "").startswith("langchain_core.embeddings")
 
 
 def _known_prefixes(model: Any) -> Sequence[str]:
