@@ -153,13 +153,14 @@ def run_within(flow: Flow[T], seconds: float | None) -> T:
     deadline = Deadline(seconds, outer)
     future = in_thread(_run_by, flow, deadline)
     try:
-        if not wait([future], deadline.left).done:
-            raise deadline.error()
-        result: T = future.result()
+        result: T = future.result(deadline.left)
         return result
-    except BaseException:  # also Ctrl-C during the wait
+    except TimeoutError:
+        if future.done():  # raised by the flow itself
+            raise
+        raise deadline.error() from None
+    finally:  # also after Ctrl-C during the wait
         deadline.stop()
-        raise
 
 
 async def arun_within(flow: Flow[T], seconds: float | None) -> T:
