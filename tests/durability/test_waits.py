@@ -97,7 +97,7 @@ def test_behind_a_thread_that_hangs_while_it_opens_chroma_everything_ends(waitin
     folder.changes.advance()  # as if another process had written
     with folder._mutex:
         assert waiting.count() == 1
-        busy_within_its_timeout(lambda: waiting.add(Document("b", "Text.")), "another thread of this process is opening")
+        busy_within_its_timeout(lambda: waiting.add(Document("b", "Text.")), "another thread is still opening")
     assert waiting.count() == 1
 
 

@@ -38,8 +38,8 @@ def test_what_has_no_answer_in_time_is_named_and_whether_it_was_to_write(native:
         "add leaves", asyncio.sleep if native else released.wait, (10.0,), finish=writing
     )
     said = (
-        r"^could not add leaves in there: it has not answered within the timeout of 0\.05 seconds; see whether the server "
-        rf"runs and is reached, or open the index with a longer timeout{'; whether it was written .*' if writing else ''}$"
+        r"^could not add leaves in there: it has not answered within the timeout of 0\.05 seconds; check that the server "
+        rf"runs and is reachable, or open the index with a longer timeout{'; whether it was written .*' if writing else ''}$"
     )
     with pytest.raises(ServerTimeout, match=said):
         asyncio.run(call.native(*call.arguments)) if native else call.function(*call.arguments)

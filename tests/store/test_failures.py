@@ -145,8 +145,8 @@ def test_an_answer_that_chromas_client_cannot_read_is_named_as_such(error):
     doing, place = "read the rows", SERVER.place
     told = str(translated(error, doing, place, server=True, writing=False))
     assert told == (
-        "could not read the rows in the Chroma server at http://somewhere: its answer is not one of Chroma's; see whether "
-        "the server runs and is reached, and is a Chroma server that goes with this client"
+        "could not read the rows in the Chroma server at http://somewhere: its answer is not one of Chroma's; check that "
+        "the server runs, is reachable, and has a Chroma version that this client supports"
     )
 
 
@@ -287,10 +287,10 @@ def test_a_collection_that_is_deleted_behind_a_client_is_said_to_be_gone():
     index = Index.open(client=client, name="soon-gone")
     index.add(Document("a", "Bees dance."))
     client.delete_collection("soon-gone.leaves")
-    with pytest.raises(DamagedIndex, match=r"could not query records of 'soon-gone.leaves'.*no longer there"):
+    with pytest.raises(DamagedIndex, match=r"could not query records of 'soon-gone.leaves'.*does not exist"):
         index.retrieve("bees", Vector())
     client.delete_collection("soon-gone.manifest")
-    with pytest.raises(DamagedIndex, match="no longer there"):
+    with pytest.raises(DamagedIndex, match="the collection does not exist, or was deleted after the index was opened"):
         index.count()
 
 

@@ -29,7 +29,7 @@ def failure(error: BaseException, doing: str, place: str, *, server: bool, writi
         return None
     if isinstance(error, TimeoutError):
         return late_answer(doing, place, in_one_line(error), writing=writing)
-    return StorageFailed(f"could not {doing} in {place}: {in_one_line(error)}; see whether it runs, then try again")
+    return StorageFailed(f"could not {doing} in {place}: {in_one_line(error)}; check that it runs, then try again")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ def late_answer(doing: str, place: str, words: str, *, writing: bool) -> ServerT
     """Return the error for an engine that did not answer in time."""
     unknown = "; whether it was written is not known: add it again" if writing else ""
     return ServerTimeout(
-        f"could not {doing} in {place}: {words}; see whether the server runs and is reached, or open the index with a "
+        f"could not {doing} in {place}: {words}; check that the server runs and is reachable, or open the index with a "
         f"longer timeout{unknown}"
     )
 

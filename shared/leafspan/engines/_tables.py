@@ -249,12 +249,12 @@ def checked_rows(rows: Sequence[Sequence[Near]], vectors: Any) -> list[list[Near
     """Return what an engine has found for each vector, with similarities in [-1, 1], and 0 for a vector of zeros."""
     if len(rows) != len(vectors):
         raise ValueError(f"{len(vectors)} vectors must have as many rows, got {len(rows)}")
-    checked_ones = []
+    answers = []
     for row in rows:
         records = checked(record for record, _ in row).values()
         scores = [0.0 if math.isnan(score) else max(-1.0, min(1.0, float(score))) for _, score in row]
-        checked_ones.append([Near(*each) for each in zip(records, scores, strict=True)])
-    return checked_ones
+        answers.append([Near(*each) for each in zip(records, scores, strict=True)])
+    return answers
 
 
 def _texts(ids: Iterable[str]) -> set[str]:

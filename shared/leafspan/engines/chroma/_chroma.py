@@ -223,8 +223,8 @@ def _client(host: str, port: int, ssl: bool) -> Any:
 
 _REMEDY = (
     "open indexes after the fork only (gunicorn without --preload), or start processes that are not forked "
-    '(multiprocessing.set_start_method("spawn")), or let a server of Chroma hold the index; an index in a folder can be '
-    "read here, but not written, as long as what is derived from it is complete: index.warm() in another process sees to it"
+    '(multiprocessing.set_start_method("spawn")), or use a Chroma server. A forked process can only read an index in a '
+    "folder, and only while the folder's segments are complete: call index.warm() before the fork"
 )
 _users: list[int] = []  # the first process that used an embedded Chroma
 

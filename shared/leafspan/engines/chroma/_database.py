@@ -79,7 +79,7 @@ class DatabaseFile:
     def check_not_older(self, noted: int | None) -> None:
         """Check that the file is not older than the files beside it. Call it while no other process uses the file."""
         count = self.changes
-        if noted is not None and count is not None and _is_older(count, noted):
+        if noted is not None and count is not None and 0 < (noted - count) % 2**32 < 2**31:  # counts start again at 2**32
             raise DamagedIndex(
                 f"{str(self.path)!r} is older than the files beside it: it had changed {noted} times when it was last "
                 f"used, now it has {count} times: put the whole folder back from one backup; to go on with the older "
@@ -118,11 +118,6 @@ def check_there(folder: Path) -> bool:
         state = "is empty" if path.exists() else "is missing"
         raise DamagedIndex(f"{str(path)!r} {state}, though the folder has {remains} of an index: {RESTORE}")
     return False
-
-
-def _is_older(count: int, than: int) -> bool:
-    """Whether one count of a database's changes is before another count. Counts start again after 2**32."""
-    return 0 < (than - count) % 2**32 < 2**31
 
 
 def _remains(folder: Path) -> str:

@@ -65,19 +65,18 @@ _WORDS_DAMAGED = (
     "(code: 26)",
 )
 _WORDS_GONE = ("error finding id", "failed to find id")  # another process has just deleted a leaf
-_WORDS_VALUE = ("dimension",)
 _WORDS_REFUSED = ("failed to apply logs", "failed to pull logs")
 
 _CHECK = "run repair(), and if that fails, restore the folder from a backup or add the documents to a new one"
 _SPACE = "make space, then do it again: what was written before is whole"
 _RIGHTS = "let this process write the folder and all files in it, or open the index where it may"
-_SERVER = "see whether the server runs and is reached, and what its log says, then try again"
+_SERVER = "check that the server runs and is reachable, and what its log says, then try again"
 _REFUSED = (
-    "its log had taken a record that its tables refuse. An index in a folder drops such records: do it again, without the "
-    "document that has most metadata if it fails again, or run repair(). A server must be stopped first: then `leafspan "
-    "repair` on its folder drops them, and until then nothing can be written"
+    "Chroma logged a record that it cannot store. In a folder, leafspan drops the record: try again; if that fails, leave "
+    "out the document with the most metadata. A server accepts no writes until it is stopped and `leafspan repair` has "
+    "dropped the record from its folder"
 )
-_OTHER_SERVER = "see whether the server runs and is reached, and is a Chroma server that goes with this client"
+_OTHER_SERVER = "check that the server runs, is reachable, and has a Chroma version that this client supports"
 _AGAIN = "try again; if it fails again, run repair()"
 
 
@@ -115,7 +114,7 @@ def translated(error: BaseException, doing: str, place: str, *, server: bool, wr
         return explained
     kinds = _kinds(error)
     if ("chromadb", "NotFoundError") in kinds:
-        return CollectionGone(f"{message}; what the index was when it was opened is no longer there, or was never there")
+        return CollectionGone(f"{message}; the collection does not exist, or was deleted after the index was opened")
     if any(each in lower for each in _WORDS_GONE):
         return LeafGone(f"{message}; {_AGAIN}")
     if isinstance(error, TimeoutError) or ("httpx", "TimeoutException") in kinds:
@@ -125,7 +124,7 @@ def translated(error: BaseException, doing: str, place: str, *, server: bool, wr
     if is_read_only(error):
         return StorageReadOnly(f"{message}; {_SERVER if server else _RIGHTS}")
     if ("chromadb", "InvalidDimensionException") in kinds or (
-        ("chromadb", "InvalidArgumentError") in kinds and any(each in lower for each in _WORDS_VALUE)
+        ("chromadb", "InvalidArgumentError") in kinds and "dimension" in lower
     ):
         return InvalidArgument(f"{message}; give vectors as long as the index's vectors")
     if is_refused(error):

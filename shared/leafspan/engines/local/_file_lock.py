@@ -162,7 +162,7 @@ def deadline_after(timeout: float) -> float:
 def held(mutex: threading.Lock, deadline: float, what: str) -> Iterator[None]:
     """A context that holds a mutex of this process."""
     if not mutex.acquire(timeout=max(0.0, deadline - time.monotonic())):
-        raise WriterBusy(f"another thread of this process is {what}, and has not done so within the timeout: try later")
+        raise WriterBusy(f"another thread is still {what} after the timeout: try again")
     try:
         yield
     finally:
