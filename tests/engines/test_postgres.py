@@ -39,7 +39,7 @@ from leafspan import (
 from leafspan.engines import Record, to_engine
 from leafspan.engines._port import marks_of
 from leafspan.engines.postgres import Postgres, _table, script
-from leafspan.engines.postgres._sessions import Ask
+from leafspan.engines.postgres._database import Ask
 from leafspan.engines.postgres._table import loaded, loaded_metadata, stored, stored_metadata
 from leafspan.errors import IndexMismatch, MissingExtra, ServerTimeout, StorageReadOnly, WriterBusy
 from leafspan.flows import run

@@ -15,8 +15,17 @@ from leafspan.checks import check_text, check_whole
 from leafspan.engines._caller import LEAST_SECONDS, Caller
 from leafspan.engines._port import Notes
 from leafspan.engines._tables import FlowEngine
-from leafspan.engines.postgres._database import Postgres, check_installed, translated
-from leafspan.engines.postgres._sessions import PLACE_OF_VECTORS, Ask, Locks, Sessions, Steps, statement
+from leafspan.engines.postgres._database import (
+    PLACE_OF_VECTORS,
+    Ask,
+    Locks,
+    Postgres,
+    Sessions,
+    Steps,
+    check_installed,
+    statement,
+    translated,
+)
 from leafspan.engines.postgres._table import (
     LOCK_TABLES,
     REGISTRY,

@@ -9,7 +9,7 @@ from typing import Any
 
 from leafspan.engines._port import Field, Near, Notes, Record, mark, marks_of
 from leafspan.engines._tables import FlowTable, checked, checked_rows
-from leafspan.engines.postgres._sessions import Ask, Sessions, Steps, statement
+from leafspan.engines.postgres._database import Ask, Sessions, Steps, statement
 from leafspan.flows import Flow
 
 REGISTRY = "leafspan_tables"
