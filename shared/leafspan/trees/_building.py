@@ -17,14 +17,7 @@ from leafspan.flows import Flow, Progress
 from leafspan.store import Catalogue, DocumentToWrite, Reader, Row, Scope, Store, grouped, read_consistently
 from leafspan.trees._growing import TreeDraft, TreeGrower, TreeNode
 from leafspan.trees._plan import FailedSummary, Plan, TreesBuilt
-from leafspan.trees._records import (
-    UPPER_LAYERS,
-    TreeRecord,
-    fetch_summaries,
-    key_prefix,
-    view_name,
-    view_of_key,
-)
+from leafspan.trees._records import UPPER_LAYERS, TreeRecord, fetch_summaries, key_prefix, view_name
 from leafspan.trees._trees import StateBeforeBuild, TreeRows, Trees, delete_trees, remove_unused
 from leafspan.values import SUMMARY_VERSION, Covered, LeafId, leaf_ids
 
@@ -98,7 +91,7 @@ def _build_upper_layers(build: DocumentTrees, bar: Progress) -> Flow[None]:
     for shown, roots in sorted(build.roots.items()):
         # A single root covers its whole document. Summaries above list the document's id instead of every run.
         nodes += [replace(roots[0], covers=(documents.stored_id(shown) or shown,))] if len(roots) == 1 else roots
-    draft = TreeDraft("all documents", UPPER_LAYERS, nodes, _upper_summary_id)
+    draft = TreeDraft("all documents", UPPER_LAYERS, nodes, partial(_upper_summary_id, view))
     yield from build.grower.grow([draft], bar)
     if draft.failures:
         build.add_failures(draft)
@@ -279,9 +272,9 @@ def _root_nodes(reader: Reader, rows: Iterable[Row]) -> Flow[dict[str, list[Tree
     return {tree: [nodes[id_] for id_ in ids] for tree, ids in tops.items() if all(id_ in nodes for id_ in ids)}
 
 
-def _upper_summary_id(number: int, children: Sequence[str], key: str) -> str:
+def _upper_summary_id(view: str, number: int, children: Sequence[str], key: str) -> str:
     """The id of a view's summary of several documents, which stays the same as long as its children and their texts do."""
-    name = hashlib.sha256(json.dumps([view_of_key(key), children]).encode()).hexdigest()[:16]
+    name = hashlib.sha256(json.dumps([view, children]).encode()).hexdigest()[:16]
     version = hashlib.sha256(json.dumps([children, key]).encode()).hexdigest()[:7]
     return str(LeafId(f"{RESERVED_ID_PREFIX}layer:{name}", SUMMARY_VERSION + version, 0))
 

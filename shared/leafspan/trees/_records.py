@@ -17,7 +17,6 @@ UPPER_LAYERS = f"{RESERVED_ID_PREFIX}layers"
 """The owner of cached texts for summaries of several documents."""
 
 _FORMAT, _FIELDS = 1, 5  # of the stored record of a summary
-_SEPARATOR = ":"  # in a key, after the name of the view that may read it
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,9 +147,4 @@ def view_name(scope: Scope | None) -> str:
 
 def key_prefix(scope: Scope | None) -> str:
     """The first part of a view's keys, without which a tenant would learn that another tenant has the same texts."""
-    return view_name(scope) + _SEPARATOR
-
-
-def view_of_key(key: str) -> str:
-    """The name of the view that may read the text with this key."""
-    return key.partition(_SEPARATOR)[0]
+    return f"{view_name(scope)}:"

@@ -78,7 +78,7 @@ def test_each_of_several_questions_has_its_own(shared_index: Index):
 
 
 def test_a_vector_and_a_filter_have_no_question(shared_index: Index):
-    (vector,) = shared_index._embedder._embedder.queries(["bees"])[:1]
+    (vector,) = shared_index._embedder.embedder.queries(["bees"])[:1]
     assert shared_index.retrieve(Query(vector=tuple(map(float, vector))), leafspan.Vector(), k=1).question is None
     assert shared_index.retrieve(None, Browse(), k=2).question is None
 
