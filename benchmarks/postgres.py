@@ -165,7 +165,7 @@ def recall_of_vector(index: Index, asked: list[str]) -> float:
     """The share of the nearest leaves that ``Vector`` finds. numpy computes the nearest leaves."""
     nearest = langchain_ext.VectorRetriever(index=index, k=CANDIDATES)
     with index.client.pool.connection() as connection:
-        relation = index._store._leaves._relation
+        relation = index._store.leaves._relation
         rows = connection.execute(psycopg.sql.SQL("SELECT id, vector FROM {}").format(relation)).fetchall()
     ids, matrix = np.array([row[0] for row in rows]), np.stack([row[1].to_numpy() for row in rows])
     found = 0

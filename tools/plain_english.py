@@ -71,7 +71,6 @@ PARTICIPLES = {"found", "given", "known", "asked", "met", "told", "there", "at_h
 """Whole names for which the noun of what they hold is better."""
 
 OLD_NAMES = (
-    "shared/leafspan/segments/",
     "examples/",
     "tests/",
     "tools/",

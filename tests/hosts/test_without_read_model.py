@@ -45,7 +45,7 @@ def without_copies(make):
 
     def of(store, settings):
         indexes = make(store, settings)
-        store.copied = None
+        store.copies = None
         return SearchIndexes(store, indexes.words, None, None)
 
     return of

@@ -22,7 +22,7 @@ from leafspan.engines.postgres import Postgres
 from leafspan.errors import ConcurrentUpdate, IndexMismatch
 from leafspan.flows import run
 from leafspan.indexing import _copying
-from leafspan.store import Row
+from leafspan.store import Row, Texts
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
 from tests.engines.page import page
 from tests.profiles import quick
@@ -58,7 +58,6 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
         index.add(Document(DOCUMENTS[0].id, "Another text."))
         index.add(DOCUMENTS)
         index.build_tree(progress=False)
-        index._store.texts(1.0)
     return folder
 
 
@@ -90,7 +89,7 @@ def everything(index: Index) -> dict[str, Any]:
                 vectors = np.asarray(each.vectors, np.float32)
                 found["vectors", name, each.row.document_id] = pytest.approx(vectors, abs=5e-8)
                 found[name, each.row.document_id] = (unmarked(each.row), list(each.texts), list(map(dict, each.metadatas)))
-            texts = store.texts(1.0)
+            texts = Texts(store, 1.0)
             found[name, "texts"] = run(texts.get(run(texts.keys())))
     found["embedder"] = run(index._store.embedder())
     found["settings"] = index._store.settings

@@ -62,7 +62,7 @@ def test_the_same_deletion_finishes_what_it_had_begun(opened: Index, monkeypatch
 
 def stored_texts(opened: Index) -> list[str]:
     """What Chroma has of leaves, whether documents show them or not."""
-    name = "kb.leaves" if opened._store.embedded else opened._store._leaves.name
+    name = "kb.leaves" if opened._store.embedded else opened._store.leaves.name
     texts: list[str] = opened.client.get_collection(name).get()["documents"]
     return texts
 

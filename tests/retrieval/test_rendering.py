@@ -46,9 +46,6 @@ class OneDocument:
         yield from ()
         return self
 
-    def leave(self):
-        pass
-
     def warn_of_left_out(self):
         return {}
 

@@ -44,14 +44,14 @@ MUTANTS = (
         "leaves are added after their version became current",
         "store._writer",
         """        yield from self._add_leaves(documents, done)
-        derived = None if self._follower is None else (yield from self._follower(documents, made or {}))
+        derived = None if self._copies is None else (yield from self._copies.derive(documents, made or {}))
         # Before step 3, so that a reader that finds the new version in the manifest can see its leaves.
         yield from self.advance(settled=False)
 """,
         """        yield from self.write_rows([with_leftovers.get(row.document_id, row) for row, _, _, _ in documents])
         yield from self.advance(settled=False)
         yield from self._add_leaves(documents, done)
-        derived = None if self._follower is None else (yield from self._follower(documents, made or {}))
+        derived = None if self._copies is None else (yield from self._copies.derive(documents, made or {}))
 """,
     ),
     Mutant(
@@ -186,22 +186,24 @@ MUTANTS = (
     Mutant(
         "the count is read after the catalogue",
         "store._folder_store",
-        "        folder.catalogues[self._name] = CatalogueAt(count, catalogue)\n",
-        "        count = folder.changes.count\n        folder.catalogues[self._name] = CatalogueAt(count, catalogue)\n",
+        "        folder.states[self._name] = state = FolderState(folder.changes, count, catalogue)\n",
+        """        count = folder.changes.count
+        folder.states[self._name] = state = FolderState(folder.changes, count, catalogue)
+""",
         "folder",
     ),
     Mutant(
         "the catalogue is not read again",
         "store._folder_store",
-        "        if shared is not None and shared.change == count and not shared.catalogue.is_stale:\n",
-        "        if shared is not None and not shared.catalogue.is_stale:\n",
+        "        if earlier is not None and earlier.count == count and not earlier.catalogue.is_stale:\n",
+        "        if earlier is not None and not earlier.catalogue.is_stale:\n",
         "folder",
     ),
     Mutant(
         "Chroma is not opened again",
         "store._folder",
-        "        return not up_to_date or self._synced == self.changes.count\n",
-        "        return True\n",
+        "        if self._opened is None or self._synced != count or self._opened.failed:\n",
+        "        if self._opened is None or self._opened.failed:\n",
         "folder",
     ),
     Mutant(

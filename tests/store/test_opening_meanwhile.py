@@ -46,7 +46,7 @@ def test_a_writer_begins_though_chroma_is_opened_again_meanwhile(tmp_path: Path,
             found = yield from rows(reader, *arguments)
             folder = index._store._folder
             folder.opened(time.monotonic() + 60)._failed.set()  # as after a full disk
-            folder.reopened_reader(time.monotonic() + 60).leave()
+            folder.opened(time.monotonic() + 60)
             return found
 
         monkeypatch.setattr(Reader, "rows", rows_while_another_thread_fails)

@@ -51,7 +51,7 @@ def test_a_search_that_has_to_ask_again_finds_all_leaves_or_none(monkeypatch, be
         (there,) = leaves.get(ids=index.leaves("a")[0].id, include=["embeddings"])["embeddings"]
         left = [f"gone#00000000#{number}" for number in range(12)]  # as a killed writer may leave them
         leaves.add(ids=left, embeddings=[there] * 12, documents=["left"] * 12)
-        for collection in (index._store._leaves, index._store._manifest):
+        for collection in (index._store.leaves, index._store._manifest):
             collection.batch = 3  # so that the leaves go in several steps
         deletion = steps(index._delete(["a"], None, False))
         searches = iter([0, 0, before])  # what is left is doubted once, then too little is found, then more is asked for
@@ -78,7 +78,7 @@ def test_a_filtered_search_finds_all_leaves_or_none_while_another_process_delete
         Index.open(client=client, name=f"filtered-{before}", splitter=SPLITTER) as writer,
     ):
         index.add([Document(id_, f"{id_}. {TEXT}", metadata={"group": 1 + (id_ == "c")}) for id_ in "abc"])
-        for collection in (writer._store._leaves, writer._store._manifest):
+        for collection in (writer._store.leaves, writer._store._manifest):
             collection.batch = 3  # so that the leaves go in several steps
         deletion = steps(writer._delete(["a"], None, False))
 

@@ -8,7 +8,7 @@ from functools import partial
 
 from leafspan.errors import ConcurrentUpdate, DamagedIndex, IndexMismatch, InvalidArgument
 from leafspan.flows import Flow, Progress
-from leafspan.store import DocumentToWrite, Reader, Row, Store, grouped, read_consistently, record_embedder
+from leafspan.store import DocumentToWrite, Reader, Row, Store, Texts, grouped, read_consistently, record_embedder
 
 _GROUP = 1_000  # leaves, or texts, read and written at a time
 _ROUNDS = 5  # rounds in which a copy tries to catch up with writers of the source
@@ -86,7 +86,7 @@ def copy_store(source: Store, target: Store, *, timeout: float, show: bool | Non
 
 def copy_texts(source: Store, target: Store, *, timeout: float) -> Flow[None]:
     """Copy the texts that a store keeps beside its documents, such as summaries written by a language model."""
-    own, copies = source.texts(timeout), target.texts(timeout)
+    own, copies = Texts(source, timeout), Texts(target, timeout)
     missing = sorted((yield from own.keys()) - (yield from copies.keys()))
     for start in range(0, len(missing), _GROUP):
         keys = missing[start : start + _GROUP]

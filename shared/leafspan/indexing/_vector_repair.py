@@ -79,7 +79,7 @@ def _not_found(store: Store) -> Flow[tuple[set[str], int, list[str]]]:
     catalogue = yield from read_consistently(store, Reader.unpacked)
     every = [id_ for _, row in sorted(catalogue.rows.items()) if row.version is not None for id_ in row.record_ids]
     sample = every[:: max(1, len(every) // _SAMPLE)]
-    return (yield from store.not_found(sample)), len(sample), every
+    return (yield from store.leaves.not_found(sample)), len(sample), every
 
 
 def rebuild_vectors(
@@ -115,7 +115,7 @@ def rebuild_vectors(
             ids = [id_ for row in group for id_ in row.record_ids]
             for start in range(0, len(ids), _GROUP):
                 some = ids[start : start + _GROUP]
-                missing = yield from store.without_vectors(some)
+                missing = yield from store.leaves.without_vectors(some)
                 wanted = [id_ for id_ in some if id_ in missing or id_ in again]
                 if not wanted:
                     continue
@@ -146,7 +146,7 @@ def rebuild_vectors(
 def _write_until_found(store: Store, vectors: Mapping[str, Any], timeout: float) -> Flow[None]:
     """Write vectors again that a search by themselves misses: a graph can lose the way to a vector it has."""
     for _ in range(_ROUNDS):
-        lost = yield from store.not_found(list(vectors))
+        lost = yield from store.leaves.not_found(list(vectors))
         if not lost:
             break
         yield from write_vectors(store, {id_: vectors[id_] for id_ in lost}, timeout)

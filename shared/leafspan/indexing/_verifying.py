@@ -137,7 +137,7 @@ def _stored_vectors(store: Store, ids: Sequence[str]) -> Flow[dict[str, Any]]:
     except DamagedIndex:
         return {}  # known to be lost
     except StorageFailed:  # an engine may fail if a vector is missing
-        missing = yield from store.without_vectors(ids)
+        missing = yield from store.leaves.without_vectors(ids)
         records = yield from read_consistently(store, partial(read, ids=[id_ for id_ in ids if id_ not in missing]))
     return {id_: record.vector for id_, record in records.items() if record.vector is not None}
 

@@ -265,10 +265,8 @@ class Answers:
         return {id_: self.texts[id_] for id_ in request.ids}
 
     def _run_strategies(self, request: RunStrategies) -> Flow[list[StrategyResults]]:
-        """Run strategies at the same time. Each of them keeps the index's reader open until it ends."""
+        """Run strategies at the same time."""
         flows = [self.run(each.strategy, each.queries, each.context) for each in request.runs]
-        if self._index is not None:
-            flows = [self._index.holding(flow) for flow in flows]
         # The timer does not accept numpy numbers.
         timeouts = [None if each.timeout is None else float(each.timeout) for each in request.runs]
         answers: list[StrategyResults] = yield run_concurrently(flows, timeouts)

@@ -85,25 +85,9 @@ class IndexAnswers:
             self._summary_reader = SummaryReader(self._sources.trees, self._reader, self._history)
         return self._summary_reader
 
-    def leave(self) -> None:
-        """Close the reader of summaries."""
-        if self._summary_reader is not None:
-            self._summary_reader.leave()
-
     def warn_of_left_out(self) -> Collection[str]:
         """The damaged trees that were left out. The user gets one warning for each."""
         return () if self._summary_reader is None else self._summary_reader.warn_of_left_out()
-
-    def holding(self, flow: Flow[Any]) -> Flow[Any]:
-        """Keep the reader open until the flow ends: a late strategy goes on when this attempt has left."""
-        self._reader.stay()
-        return self._left_after(flow)
-
-    def _left_after(self, flow: Flow[Any]) -> Flow[Any]:
-        try:
-            return (yield from flow)
-        finally:
-            self._reader.leave()
 
     def check(self, request: Request) -> None:
         """Check that vectors, which a user or a strategy may have made, have as many dimensions as the index's."""

@@ -33,17 +33,14 @@ def retrieve_from_index(
     def attempt(reader: Reader) -> Flow[tuple[list[list[Passage]], list[WhyEmpty | None]]]:
         index = IndexAnswers(sources, reader, history, (yield from sources.embedder.identity()), scope)
         answers = Answers(sources.embedder, index)
-        try:
-            results = yield from run_strategy(index, answers, reader, strategy, queries, limits)
-            reasons: list[WhyEmpty | None] = [None] * len(queries)
-            for number, (query, result) in enumerate(zip(queries, results, strict=True)):
-                if not result.passages:
-                    noted = answers.why_empty(query, len(queries))
-                    reasons[number] = yield from why_empty(result, limits, reader, noted)
-            passages = [result.passages for result in results]
-            return without_damaged(passages, reader.warn_of_left_out(), index.warn_of_left_out()), reasons
-        finally:
-            index.leave()
+        results = yield from run_strategy(index, answers, reader, strategy, queries, limits)
+        reasons: list[WhyEmpty | None] = [None] * len(queries)
+        for number, (query, result) in enumerate(zip(queries, results, strict=True)):
+            if not result.passages:
+                noted = answers.why_empty(query, len(queries))
+                reasons[number] = yield from why_empty(result, limits, reader, noted)
+        passages = [result.passages for result in results]
+        return without_damaged(passages, reader.warn_of_left_out(), index.warn_of_left_out()), reasons
 
     passages, reasons = yield from read_consistently(sources.indexes.store, attempt, scope)
     return to_results(queries, passages, sources.indexes.words.analyzer, reasons)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 from leafspan.documents import IndexSettings
@@ -12,8 +11,19 @@ from leafspan.engines import Field
 from leafspan.flows import Call, Flow
 from leafspan.search._name_table import DocumentNames
 from leafspan.search._words import LexicalIndex
-from leafspan.segments import Mirror, RecordCopy, Shelf, VectorCopy, WordPostings, mirrors_of, records_in, vectors_in
-from leafspan.store import Catalogue, Copied, Derived, DocumentToWrite, Reader, Store
+from leafspan.segments import (
+    Mirror,
+    Recipe,
+    RecordCopy,
+    Segment,
+    SharedMirror,
+    Shelf,
+    VectorCopy,
+    WordPostings,
+    records_in,
+    vectors_in,
+)
+from leafspan.store import Catalogue, Copied, DocumentToWrite, Reader, Store
 from leafspan.strategies import ListLeaves
 from leafspan.values import Hit, LeafId
 
@@ -31,15 +41,17 @@ class SearchIndexes:
     @classmethod
     def of(cls, store: Store, settings: IndexSettings) -> SearchIndexes:
         """Make the indexes of a store. They are loaded when they are first needed."""
-        shelf = None if store.segments_table is None else partial(Shelf, store.segments_table, store.id)
-        mirror = mirrors_of(store.cache_folder, shelf, read_only=store.cache_read_only)
+
+        def mirror(recipe: Recipe) -> Mirror:
+            if store.segments_table is not None and store.cache_folder is not None:
+                return SharedMirror(store.cache_folder, Shelf(store.segments_table, store.id, recipe.name), recipe)
+            return Mirror(store.cache_folder, recipe, read_only=store.cache_read_only)
+
         analyzer = settings.analyzer
         words = LexicalIndex(None if analyzer is None else mirror(WordPostings(analyzer)), analyzer, settings.bm25)
         vectors, records = (mirror(each) if store.embedded else None for each in (VectorCopy(), RecordCopy()))
         indexes = cls(store, words, vectors, records)
-        store.follower = indexes.derive
-        if store.embedded:
-            store.copied = indexes.read
+        store.copies = indexes
         return indexes
 
     @property
@@ -70,27 +82,28 @@ class SearchIndexes:
             return vectors_in((yield from self.vectors.existing(catalogue)), leaves)
         return records_in((yield from self.records.existing(catalogue)), leaves, fields)
 
-    def derive(self, documents: Sequence[DocumentToWrite], arrays: Mapping[str, Any]) -> Flow[Derived]:
+    def derive(self, documents: Sequence[DocumentToWrite], made: Mapping[str, Any]) -> Flow[list[tuple[Mirror, Segment]]]:
         """Make segments of documents while they are written, so that no query has to read them again.
 
-        ``arrays`` are those that workers have made of the same documents, by recipe.
+        ``made`` has the arrays that workers have made of the same documents, by recipe.
         """
         documents = [each for each in documents if each.texts]
-        segments = []
+        segments: list[tuple[Mirror, Segment]] = []
         for copy in self.copies if documents else ():
-            segment = yield Call(copy.made_of, (documents, arrays.get(copy.name)))
+            segment = yield Call(copy.made_of, (documents, made.get(copy.name)))
             if segment is not None:
                 segments.append((copy, segment))
+        return segments
 
-        def keep() -> Flow[None]:
-            for copy, segment in segments:
-                yield from copy.append(segment)
+    def keep(self, derived: list[tuple[Mirror, Segment]]) -> Flow[None]:
+        """Store the segments."""
+        for copy, segment in derived:
+            yield from copy.append(segment)
 
-        def merge(load: Callable[[], Flow[Catalogue]]) -> Flow[None]:
-            for copy, _ in segments:
-                yield from copy.merge_appended(load)
-
-        return Derived(keep, merge)
+    def merge(self, derived: list[tuple[Mirror, Segment]], load: Callable[[], Flow[Catalogue]]) -> Flow[None]:
+        """Merge small segments."""
+        for copy, _ in derived:
+            yield from copy.merge_appended(load)
 
 
 def page_of_leaves(reader: Reader, request: ListLeaves) -> Flow[list[Hit]]:

@@ -2,8 +2,8 @@
 
 from leafspan.segments._leaf_copies import Codes, RecordCopy, VectorCopy, are_same, records_in, vector_arrays, vectors_in
 from leafspan.segments._mirror import Mirror, Recipe
-from leafspan.segments._segment import new_file
-from leafspan.segments._shared_mirror import Shelf, mirrors_of
+from leafspan.segments._segment import Segment, new_file
+from leafspan.segments._shared_mirror import SharedMirror, Shelf
 from leafspan.segments._snapshot import MirrorSnapshot, OpenSegment
 from leafspan.segments._stored_arrays import collect, in_parts
 from leafspan.segments._word_postings import WordPostings
@@ -14,6 +14,8 @@ __all__ = [
     "MirrorSnapshot",
     "OpenSegment",
     "RecordCopy",
+    "Segment",
+    "SharedMirror",
     "Shelf",
     "collect",
     "Recipe",
@@ -21,7 +23,6 @@ __all__ = [
     "WordPostings",
     "are_same",
     "in_parts",
-    "mirrors_of",
     "new_file",
     "records_in",
     "vector_arrays",

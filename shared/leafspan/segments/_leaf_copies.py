@@ -13,7 +13,7 @@ from leafspan.engines import Field, Record
 from leafspan.segments._mirror import Compare
 from leafspan.segments._segment import PiecedArray
 from leafspan.segments._snapshot import MirrorSnapshot
-from leafspan.segments._stored_arrays import with_rows
+from leafspan.segments._stored_arrays import in_parts, with_rows
 from leafspan.store import Copied, DocumentToWrite, bytes_are_as_written
 from leafspan.values import LeafId
 
@@ -66,9 +66,12 @@ def vectors_in(snapshot: MirrorSnapshot, leaves: Iterable[LeafId]) -> Copied:
     """Records with the vectors of leaves, by stored id, for leaves whose documents are current in the snapshot."""
     copied = Copied({}, set())
     for leaf in leaves:
-        vectors = snapshot.of_document(leaf.document_id, "vectors")
-        if vectors is not None and leaf.ordinal < len(vectors):
-            copied.records[leaf] = Record(str(leaf), vector=vectors[leaf.ordinal])
+        document_id, version, ordinal = leaf
+        place = snapshot.place_of(document_id, version)
+        if place is not None and ordinal < place[2]:
+            arrays, first, _ = place
+            row = first + ordinal
+            copied.records[leaf] = Record(str(leaf), vector=in_parts(arrays, "vectors")[row : row + 1][0])
     return copied
 
 
@@ -265,19 +268,19 @@ def _arrays_of(stored: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, NDA
     texts: list[bytes] = []
     places: list[bytes] = []
     numbers: list[int] = []
-    known: dict[bytes, int] = {}
+    number_of: dict[bytes, int] = {}
     for text, metadata in stored:
         texts.append(text.encode())
         places.append(str(metadata[STRUCTURE_KEY]).encode())
         own = {key: value for key, value in metadata.items() if key != STRUCTURE_KEY}
-        numbers.append(known.setdefault(_as_json(own).encode(), len(known)))
+        numbers.append(number_of.setdefault(_as_json(own).encode(), len(number_of)))
     return {
         "texts": _joined(texts),
         "texts_ends": _ends(texts),
         "places": _joined(places),
         "places_ends": _ends(places),
-        "metadata": _joined(known),
-        "metadata_ends": _ends(known),
+        "metadata": _joined(number_of),
+        "metadata_ends": _ends(number_of),
         "metadata_of": np.array(numbers, dtype=np.int32),
     }
 

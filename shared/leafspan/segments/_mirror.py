@@ -99,7 +99,6 @@ class Mirror:
         self._segments: list[OpenSegment] | None = None
         self._snapshot: MirrorSnapshot | None = None
         self._partial: MirrorSnapshot | None = None  # the last snapshot that ``existing`` returned
-        self._partly_opened: list[OpenSegment] = []  # its segments, before all segments were opened
         self._deferred = 0  # changes since segments were last merged and removed
         self._appended = 0  # segments that writers have added since then
         self._mutex = threading.Lock()
@@ -112,7 +111,6 @@ class Mirror:
             return  # another thread is making segments: they are released with this object
         try:
             self._segments = self._snapshot = self._partial = None
-            self._partly_opened = []
         finally:
             self._mutex.release()
 
@@ -194,7 +192,7 @@ class Mirror:
         ``arrays`` are the segment's, if they were made before.
         """
         try:
-            return _segment_of([each.row for each in documents], self._recipe.of(documents) if arrays is None else arrays)
+            return self._segment_of(documents, arrays)
         except LeafspanError:
             return None
 
@@ -240,13 +238,12 @@ class Mirror:
         return partial  # type: ignore[no-any-return]
 
     def _open_partly(self, catalogue: Catalogue) -> MirrorSnapshot:
-        if self._segments is not None:
-            snapshot = MirrorSnapshot(catalogue, [each for each in self._segments if each.problem is None])
+        for segments in (self._segments, None if self._partial is None else self._partial.segments):
+            snapshot = MirrorSnapshot(catalogue, [each for each in segments or () if each.problem is None])
             if snapshot.is_complete or self._folder.path is None:
                 return snapshot
         # Another process may have made the missing segments.
-        self._partly_opened = self._folder.read(self._without_damaged(self._partly_opened or self._segments or []))
-        return MirrorSnapshot(catalogue, self._partly_opened)
+        return MirrorSnapshot(catalogue, self._folder.read(self._without_damaged(segments or self._segments or [])))
 
     def _snapshot_of(self, catalogue: Catalogue) -> MirrorSnapshot:
         assert self._segments is not None
@@ -308,7 +305,7 @@ class Mirror:
             while groups:
                 rows = groups.pop()
                 try:
-                    stored = yield from self._read(reader, rows)
+                    documents = yield from self._read(reader, rows)
                 except DamageFound:
                     raise  # the next attempt leaves the documents out
                 except StaleRead:
@@ -319,7 +316,7 @@ class Mirror:
                     if len(rows) > 1:
                         groups += [rows[len(rows) // 2 :], rows[: len(rows) // 2]]
                     continue
-                segment = yield Call(self._segment_of, (rows, stored))
+                segment = yield Call(self._segment_of, (documents,))
                 yield Call(self._add, (segment,), finish=True)
                 self._went_on = time.monotonic()
                 progress.advance(sum(row.leaves for row in rows))
@@ -328,32 +325,29 @@ class Mirror:
         if splits:
             raise StaleRead
 
-    def _read(self, reader: Reader, rows: Sequence[Row]) -> Flow[list[Any]]:
+    def _read(self, reader: Reader, rows: Sequence[Row]) -> Flow[list[DocumentToWrite]]:
         """Read what the recipe needs of documents' leaves: a vector each, or a text with metadata."""
         ids = [id_ for row in rows for id_ in row.record_ids]
-        stored: list[Any] = []
+        stored: dict[str, Any] = {}
         for start in range(0, len(ids), _BATCH):
             some = ids[start : start + _BATCH]
-            if self._recipe.needs_vectors:
-                leaves = yield from reader.fetch_vectors(some)
-            else:
-                leaves = yield from reader.fetch_records(some)
-            if len(leaves) < len(some):
-                raise StaleRead
-            stored += [leaves[id_] for id_ in some]
-        return stored
-
-    def _segment_of(self, rows: Sequence[Row], stored: Sequence[Any]) -> Segment:
-        """Make a segment from what ``_read`` has read."""
-        documents, end = [], 0
+            stored |= yield from (reader.fetch_vectors(some) if self._recipe.needs_vectors else reader.fetch_records(some))
+        if len(stored) < len(ids):
+            raise StaleRead
+        documents = []
         for row in rows:
-            leaves = stored[end : (end := end + row.leaves)]
+            leaves = [stored[id_] for id_ in row.record_ids]
             if self._recipe.needs_vectors:
                 documents.append(DocumentToWrite(row, [], [], leaves))
             else:
                 texts, metadatas = zip(*leaves, strict=True)
                 documents.append(DocumentToWrite(row, texts, metadatas, []))
-        return _segment_of(rows, self._recipe.of(documents))
+        return documents
+
+    def _segment_of(self, documents: Sequence[DocumentToWrite], arrays: Mapping[str, Any] | None = None) -> Segment:
+        """Make a segment of documents."""
+        table = DocumentTable.of([(row.document_id, row.version, row.leaves) for row, *_ in documents])
+        return Segment(table, self._recipe.of(documents) if arrays is None else arrays)
 
     def reset_after_fork(self) -> None:
         """Reset the mutex in a forked process: it does not have the parent's threads."""
@@ -412,10 +406,6 @@ class StoredSegments(NamedTuple):
 
     segments: Sequence[OpenSegment]  # the undamaged segments
     damaged: Mapping[Path, str]  # what is wrong with the damaged ones, by file
-
-
-def _segment_of(rows: Sequence[Row], arrays: Mapping[str, Any]) -> Segment:
-    return Segment(DocumentTable.of([(row.document_id, row.version, row.leaves) for row in rows]), arrays)
 
 
 def _is_expected(segment: OpenSegment, catalogue: Catalogue) -> bool:

@@ -50,29 +50,29 @@ class SegmentFolder:
     def __str__(self) -> str:
         return repr(str(self.path))
 
-    def read(self, known: Sequence[OpenSegment]) -> list[OpenSegment]:
-        """The known segments and all others in the folder, as ``in_order``. Only files of unknown segments are read.
+    def read(self, earlier: Sequence[OpenSegment]) -> list[OpenSegment]:
+        """These segments and all others in the folder, as ``in_order``. Only files of the others are read.
 
-        Known segments without a file come last: another process has merged them, or the file is lost.
+        Segments whose file is gone come last: another process has merged them, or the file is lost.
         """
         if self.path is None:
-            return list(known)
-        if not known and self._remove_abandoned():
+            return list(earlier)
+        if not earlier and self._remove_abandoned():
             self._remove_if_empty()
-        by_path = self._read_files({each.path: each for each in known if each.path is not None})
-        return in_order(by_path.values()) + in_order(each for each in known if each.path not in by_path)
+        by_path = self._read_files({each.path: each for each in earlier if each.path is not None})
+        return in_order(by_path.values()) + in_order(each for each in earlier if each.path not in by_path)
 
-    def _read_files(self, known: dict[Path, OpenSegment]) -> dict[Path, OpenSegment]:
-        """The segments of all files in the folder, by path. Newly read ones are added to ``known``."""
+    def _read_files(self, earlier: dict[Path, OpenSegment]) -> dict[Path, OpenSegment]:
+        """The segments of all files in the folder, by path. Newly read ones are added to ``earlier``."""
         by_path: dict[Path, OpenSegment] = {}
         for _ in range(_ATTEMPTS):
             paths = [path for path in self._paths() if path not in self.ignored]
-            by_path = {path: known[path] for path in paths if path in known}
+            by_path = {path: earlier[path] for path in paths if path in earlier}
             vanished = False
             for path in paths:
-                if path not in known:
+                if path not in earlier:
                     try:
-                        known[path] = by_path[path] = self._opened(path)
+                        earlier[path] = by_path[path] = self._opened(path)
                     except FileNotFoundError:
                         vanished = True  # another process has just merged it: list the files again
                     except (OSError, Damaged) as error:

@@ -37,10 +37,10 @@ class SharedMirror(Mirror):
     largest = None  # writers look at all stored segments before they merge, so there must be few
     is_shared = True
 
-    def __init__(self, folder: Path, shelf: Callable[[str], Shelf], recipe: Recipe) -> None:
+    def __init__(self, folder: Path, shelf: Shelf, recipe: Recipe) -> None:
         super().__init__(folder, recipe)
         self._folder.is_fetched = True
-        self._fetched = FetchedSegments(shelf(recipe.name), self._folder)
+        self._fetched = FetchedSegments(shelf, self._folder)
 
     def computed(self, function: Callable[..., T], *arguments: Any) -> Flow[T]:
         """The function is called again once missing pieces are fetched."""
@@ -52,15 +52,15 @@ class SharedMirror(Mirror):
 
     def stored(self) -> Flow[StoredSegments]:
         """Segments that are stored with the index are fetched as a whole."""
-        known = self._segments or (yield Call(self._folder.read, ([],)))
-        for segment in (yield from self._fetched.with_all(known, (yield from self._fetched.look()))):
+        segments = self._segments or (yield Call(self._folder.read, ([],)))
+        for segment in (yield from self._fetched.with_all(segments, (yield from self._fetched.look()))):
             with suppress(StaleRead):
                 yield from self.computed(_read_all, segment)
             if segment.problem is not None:
                 self._fetched.leave_out([segment])
         yield from self._fetched.look()
-        segments: StoredSegments = yield from super().stored()
-        return segments._replace(damaged={**segments.damaged, **self._fetched.damaged})
+        stored: StoredSegments = yield from super().stored()
+        return stored._replace(damaged={**stored.damaged, **self._fetched.damaged})
 
     def make_again(self, reader: Reader, wrong: Collection[OpenSegment], files: Collection[Path]) -> Flow[None]:
         yield from self._fetched.remove({*files, *(each.path for each in wrong if each.path is not None)})
@@ -145,13 +145,6 @@ def _read_all(segment: OpenSegment) -> None:
     collect(partial(arrays.__getitem__, name) for name in arrays)
 
 
-def mirrors_of(folder: Path | None, shelf: Callable[[str], Shelf] | None, *, read_only: bool) -> Callable[[Recipe], Mirror]:
-    """Return the function that makes a ``Mirror`` of a recipe, or a ``SharedMirror`` if there are a shelf and a folder."""
-    if folder is not None and shelf is not None:
-        return partial(SharedMirror, folder, shelf)
-    return partial(Mirror, folder, read_only=read_only)
-
-
 class FetchedSegments:
     """The segments on a shelf, and the files in a cache folder that receive their pieces.
 
@@ -190,12 +183,12 @@ class FetchedSegments:
         self._seen |= self._names
         return set(self._names)
 
-    def with_all(self, known: Sequence[OpenSegment], names: Set[str]) -> Flow[list[OpenSegment]]:
-        """The known segments, and the named ones on the shelf. Only the documents of the latter are fetched."""
-        names_of_known = {each.path.stem for each in known if each.path is not None}
-        lengths = yield from self._shelf.lengths(names - names_of_known - self._ignored)
+    def with_all(self, segments: Sequence[OpenSegment], names: Set[str]) -> Flow[list[OpenSegment]]:
+        """These segments, and the named ones on the shelf. Only the documents of the latter are fetched."""
+        opened = {each.path.stem for each in segments if each.path is not None}
+        lengths = yield from self._shelf.lengths(names - opened - self._ignored)
         if not lengths:
-            return list(known)
+            return list(segments)
         fronts = yield from self._shelf.pieces([Piece(name, 0) for name in lengths])
         begins = {piece.name: content for piece, content in fronts.items() if len(content) >= HEAD_LENGTH}
         further = [
@@ -204,7 +197,7 @@ class FetchedSegments:
             for number in range(1, -(-min(written_lengths(begin)[0], lengths[name]) // PIECE))
         ]
         fronts |= yield from self._shelf.pieces(further)
-        segments = list(known)
+        result = list(segments)
         gone = {piece.name for piece in (*(Piece(name, 0) for name in lengths), *further) if piece not in fronts}
         lost = gone & (yield from self.look()) if gone else set()
         for name in lengths:
@@ -214,15 +207,15 @@ class FetchedSegments:
                 continue
             pieces = {number: content for (of, number), content in fronts.items() if of == name}
             try:
-                opened = yield Call(self._folder.begin, (name, lengths[name], pieces), finish=True)
+                segment = yield Call(self._folder.begin, (name, lengths[name], pieces), finish=True)
             except Damaged as error:
                 self._note_damage(name, str(error))
                 continue
-            if opened is None:
+            if segment is None:
                 self._ignored.add(name)
             else:
-                segments.append(opened)
-        return in_order(segments)
+                result.append(segment)
+        return in_order(result)
 
     def fetch(self, pieces: Mapping[StoredFile, Collection[int]]) -> Flow[None]:
         """Fetch pieces of files."""

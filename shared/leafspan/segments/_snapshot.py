@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from leafspan.engines import StaleRead
 from leafspan.segments._segment import Segment
-from leafspan.segments._stored_arrays import StoredArrays, in_parts
+from leafspan.segments._stored_arrays import StoredArrays
 from leafspan.store import Catalogue, Numbering, Row, Selection, document_key
 from leafspan.values import LeafId
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     MaskedArrays = tuple[Mapping[str, NDArray[Any]], Mask | None]
 
 
-_MOST_MET = 5_000  # documents to cache, since queries often meet the same ones
+_MOST_CACHED = 5_000  # documents to cache, since queries often meet the same ones
 
 
 class OpenSegment:
@@ -41,15 +41,15 @@ class OpenSegment:
         self.starts: memoryview = self._starts.data
         self.leaves = int(ends[-1]) if len(ends) else 0
         self._current: tuple[Catalogue | None, Mask] = (None, np.empty(0, bool))
-        self._met: dict[int, tuple[str, str]] = {}
+        self._cache: dict[int, tuple[str, str]] = {}
 
     def document(self, number: int) -> tuple[str, str]:
         """The id and version of a document. Some are cached, since queries often meet the same ones."""
-        pair = self._met.get(number)
+        pair = self._cache.get(number)
         if pair is None:
-            if len(self._met) >= _MOST_MET:
-                self._met.clear()
-            pair = self._met[number] = self.documents.id(number), self.documents.version(number) or ""
+            if len(self._cache) >= _MOST_CACHED:
+                self._cache.clear()
+            pair = self._cache[number] = self.documents.id(number), self.documents.version(number) or ""
         return pair
 
     def leaves_in(self, rows: NDArray[np.int64]) -> list[LeafId]:
@@ -60,7 +60,7 @@ class OpenSegment:
             return []
         places = np.searchsorted(self._starts, rows, side="right") - 1
         ordinals = (rows - self._starts[places]).tolist()
-        documents = [pair or self.document(place) for place in places.tolist() for pair in [self._met.get(place)]]
+        documents = [pair or self.document(place) for place in places.tolist() for pair in [self._cache.get(place)]]
         # Like LeafId(id, version, ordinal) for each, in half the time: a query meets hundreds of leaves.
         return list(map(tuple.__new__, repeat(LeafId), zip(*zip(*documents, strict=True), ordinals, strict=True)))
 
@@ -102,7 +102,7 @@ class MirrorSnapshot:
         self._masks: weakref.WeakKeyDictionary[Selection, Mask] = weakref.WeakKeyDictionary()
         self._numberings: weakref.WeakKeyDictionary[Numbering, list[NDArray[np.int32]]] = weakref.WeakKeyDictionary()
         self._last_rows: tuple[weakref.ref[Selection] | None, NDArray[np.intp]] = (None, np.empty(0, np.intp))
-        self._met: dict[str, tuple[int, OpenSegment, int]] = {}  # cached places of documents
+        self._cache: dict[str, tuple[int, OpenSegment, int]] = {}  # cached places of documents
         # For each segment, whether each of its documents is current, and not in an earlier segment.
         self._current = [segment.current(catalogue) for segment in self.segments]
         keys, segment_numbers, numbers = self._by_key()
@@ -204,14 +204,6 @@ class MirrorSnapshot:
             rows.append(of_document.start + leaf.ordinal)
         return rows
 
-    def of_document(self, document_id: str, name: str) -> NDArray[Any] | None:
-        """A document's rows in the array of this name, or None if the document is not current here."""
-        if (place := self._place(document_id)) is None:
-            return None
-        _, segment, number = place
-        start = segment.starts[number]
-        return in_parts(segment.arrays, name)[start : start + segment.documents.leaves(number)]  # type: ignore[no-any-return]
-
     def place_of(self, document_id: str, version: str) -> tuple[Mapping[str, NDArray[Any]], int, int] | None:
         """The arrays with this version of a document, its first row there, and its number of rows.
 
@@ -288,12 +280,12 @@ class MirrorSnapshot:
 
     def _place(self, document_id: str) -> tuple[int, OpenSegment, int] | None:
         """The first row of a current document's segment, the segment, and the document's number there; or None."""
-        if (place := self._met.get(document_id)) is not None:
+        if (place := self._cache.get(document_id)) is not None:
             return place
         if (place := self._search(document_id)) is not None:
-            if len(self._met) >= _MOST_MET:
-                self._met.clear()
-            self._met[document_id] = place
+            if len(self._cache) >= _MOST_CACHED:
+                self._cache.clear()
+            self._cache[document_id] = place
         return place
 
     def _search(self, document_id: str) -> tuple[int, OpenSegment, int] | None:

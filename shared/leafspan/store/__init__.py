@@ -16,11 +16,10 @@ from leafspan.store._damage import (
 )
 from leafspan.store._document_table import DocumentTable, Numbering, document_key
 from leafspan.store._manifest import HIDDEN_KEY, PARTS_KEY, Damage, LooseRow, Row, RowHead, grouped, read_loosely
-from leafspan.store._reader import Copied, Nearest, Reader, leaf_passage, outline_of
+from leafspan.store._reader import Nearest, Reader, leaf_passage, outline_of
 from leafspan.store._scope import Scope
-from leafspan.store._store import Store, read_consistently, record_embedder
-from leafspan.store._tables import Texts
-from leafspan.store._writer import Derived, DocumentToWrite, Writer
+from leafspan.store._store import Store, Texts, read_consistently, record_embedder
+from leafspan.store._writer import Copied, DocumentToWrite, Writer
 
 __all__ = [
     "HIDDEN_KEY",
@@ -31,7 +30,6 @@ __all__ = [
     "Copied",
     "Damage",
     "DamageRule",
-    "Derived",
     "DocumentTable",
     "DocumentToWrite",
     "LooseRow",

@@ -256,9 +256,7 @@ class Catalogue:
         """Return some of these documents under other ids; ``stored`` maps shown ids to stored ids."""
         return Catalogue(shown_rows(self.rows, stored), stored)
 
-    def _choose(self, where: Where | None) -> Selection:
-        if where is None:
-            return self._current()
+    def _choose(self, where: Where) -> Selection:
         current, columns, numbering = self._columns
         matching = columns.matching(where)
         chosen = (numbering, matching) if numbering.is_certain else None
@@ -267,9 +265,6 @@ class Catalogue:
 
     @cached_property
     def _all(self) -> Selection:
-        return self._choose(None)
-
-    def _current(self) -> Selection:
         """The documents that have a current version."""
         if isinstance(self.rows, StoredRows):
             leaves = self.rows.leaves

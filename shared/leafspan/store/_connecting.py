@@ -7,15 +7,24 @@ import stat
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from platformdirs import user_cache_path
 
 from leafspan.checks import check_number, check_path, shown
 from leafspan.documents import FORMAT
-from leafspan.engines import FlowEngine, FlowTable, is_client, to_engine
-from leafspan.engines.chroma import RESTORE, Chroma, check_there, folder_of, how_to_make, open_chroma, use_embedded_chroma
-from leafspan.engines.local import deadline_after, disk_error, wait_for_lock
+from leafspan.engines import FlowEngine, FlowTable, Notes, is_client, to_engine
+from leafspan.engines.chroma import (
+    RESTORE,
+    Chroma,
+    Opened,
+    check_there,
+    folder_of,
+    how_to_make,
+    open_chroma,
+    use_embedded_chroma,
+)
+from leafspan.engines.local import deadline_after, disk_error
 from leafspan.errors import DamagedIndex, IndexMismatch, IndexNotFound, InvalidArgument
 from leafspan.flows import Call, Flow
 from leafspan.store._change_log import last_position
@@ -57,19 +66,26 @@ def open_store(
     _check_options(path, client, name, timeout)
     check_number("freshness", freshness, at_least=0, unit="seconds")
     rule = DamageRule() if damage is None else damage
+    wanted = _Wanted(name, settings, create, timeout, cache_dir, suggest, read_only, freshness, rule)
     if client is not None:
         if not hasattr(client, "get_or_create_collection") or (folder := folder_of(client)) is None:
-            how: dict[str, Any] = {
-                "cache_dir": cache_dir,
-                "read_only": read_only,
-                "suggest": suggest,
-                "freshness": freshness,
-            }
-            return (yield from _in_engine(to_engine(client, timeout), name, settings, create=create, damage=rule, **how))
+            return (yield from _in_engine(to_engine(client, timeout), wanted))
         path = folder
-    folder_path = _folder_path(path, create=create)
-    place = partial(_in_folder, folder_path, client, name, settings, read_only=read_only)
-    return (yield from place(create=create, timeout=timeout, suggest=suggest, damage=rule))
+    return (yield from _in_folder(_folder_path(path, create=create), client, wanted))
+
+
+class _Wanted(NamedTuple):
+    """The index to open, and how."""
+
+    name: str
+    settings: Mapping[str, Any]  # of an index that is made
+    create: bool
+    timeout: float
+    cache_dir: str | Path | None
+    suggest: bool  # whether errors and warnings name what could be adopted
+    read_only: bool
+    freshness: float
+    damage: DamageRule
 
 
 def has_index(path: str | Path | None, client: Any, name: str, timeout: float) -> Flow[bool]:
@@ -89,19 +105,13 @@ def has_index(path: str | Path | None, client: Any, name: str, timeout: float) -
         yield Call(opened.close)
 
 
-def _both_or_neither(path: object) -> str:
-    """The end of an error message: what was given, and what to give. With both, the path is often meant as the name."""
-    if path is None:
-        return 'neither: such as path="kb", a folder, which is made'
-    place = str(path) if isinstance(path, Path) else path
-    return f"both: behind a client, the index has a name, name={shown(place)}, and no path"
-
-
 def _check_options(path: object, client: Any, name: object, timeout: object) -> None:
     if path is not None:
         check_path("path", path)
     if (path is None) == (client is None):
-        raise InvalidArgument(f"give either a path or a client, got {_both_or_neither(path)}")
+        both = f"both: behind a client, the index has a name, name={shown(str(path))}, and no path"
+        neither = 'neither: such as path="kb", a folder, which is made'
+        raise InvalidArgument(f"give either a path or a client, got {neither if path is None else both}")
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise InvalidArgument(
             "name must be letters, digits, '_', '-' or single '.', start with a letter or digit, not end with '.', and "
@@ -130,78 +140,68 @@ def _folder_path(path: Any, *, create: bool) -> Path:
     return folder_path
 
 
-def _in_folder(
-    folder_path: Path,
-    client: Any,
-    name: str,
-    settings: Mapping[str, Any],
-    *,
-    read_only: bool,
-    create: bool,
-    timeout: float,
-    suggest: bool,
-    damage: DamageRule,
-) -> Flow[Store]:
-    deadline = deadline_after(timeout)
-    folder = yield Call(folder_at, (folder_path, client, deadline), {"read_only": read_only})
+def _in_folder(path: Path, client: Any, wanted: _Wanted) -> Flow[Store]:
+    name, timeout = wanted.name, wanted.timeout
+    how = {"read_only": wanted.read_only}
+    folder: Folder = yield Call(folder_at, (path, client, deadline_after(timeout)), how)
     folder.check()
     # Another program that has changed the database may have deleted the leaves.
     only_leafspan_wrote = (yield Call(folder.only_leafspan_wrote)) or folder.read_only
-    index = yield Call(folder.rows.find, (name,))
+    index: StoredIndex | None = yield Call(folder.rows.find, (name,))
     if index is not None and only_leafspan_wrote:
-        return _store_of(folder, name, index, timeout, damage)
-    if index is None and not create and not suggest and name.rpartition(".")[0] in (yield Call(folder.rows.names)):
-        # It is the name of an index's trees, whose rows would be in the same file.
-        raise IndexNotFound(f"there is no index {name!r} in {str(folder_path)!r}")
-    if index is None and create:
+        return _store_of(folder, index, wanted)
+    if index is None and not wanted.create:
+        if not wanted.suggest and name.rpartition(".")[0] in (yield Call(folder.rows.names)):
+            # It is the name of an index's trees, whose rows would be in the same file.
+            raise IndexNotFound(f"there is no index {name!r} in {str(path)!r}")
+    elif index is None:
         folder.check_writable()
-    opened = yield Call(folder.reopened_reader, (deadline,))
-    try:
+
+    def existing(opened: Opened) -> Flow[Store | None]:
+        """The store of the index, or None if it can be made."""
         engine = Chroma(opened.client)
         leaves = yield from engine.table(leaves_name(name))
         if index is not None and leaves is not None and leaves.id == index.leaves:
-            return _store_of(folder, name, index, timeout, damage)
+            return _store_of(folder, index, wanted)
         if index is not None and not folder.read_only:
-            yield from _forget(folder, name, index, timeout)
+            yield from _forget(folder, index, wanted)
         manifest = yield from find_manifest(engine, name)
         if manifest is not None and leaves is not None:
-            settings = read_settings(manifest.notes)
-            _check_format(settings)
-            return FolderStore(folder, name, settings, leaves.id, timeout, damage=damage, was_served=True)
-        if not create:
-            others = (yield from adoptable(engine, folder.rows.names())) if suggest else ""
-            raise IndexNotFound(f"there is no index {name!r} in {str(folder_path)!r}{others}")
-        if suggest:
+            return _store_of(folder, StoredIndex(0, leaves.id, manifest.notes), wanted, was_served=True)
+        if not wanted.create:
+            others = (yield from adoptable(engine, folder.rows.names())) if wanted.suggest else ""
+            raise IndexNotFound(f"there is no index {name!r} in {str(path)!r}{others}")
+        if wanted.suggest:
             yield from warn_of_namesake(engine, name)
-    finally:
-        opened.leave()
-    index = yield from _make_in_folder(folder, name, settings, timeout)
-    return _store_of(folder, name, index, timeout, damage)
+        return None
+
+    store = yield from folder.with_client(existing, timeout)
+    return store or _store_of(folder, (yield from _make_in_folder(folder, wanted)), wanted)
 
 
-def _forget(folder: Folder, name: str, index: StoredIndex, timeout: float) -> Flow[None]:
+def _store_of(folder: Folder, index: StoredIndex, wanted: _Wanted, *, was_served: bool = False) -> FolderStore:
+    settings = _settings_in(index.notes)
+    how: dict[str, Any] = {"damage": wanted.damage, "was_served": was_served}
+    return FolderStore(folder, wanted.name, settings, index.leaves, wanted.timeout, **how)
+
+
+def _forget(folder: Folder, index: StoredIndex, wanted: _Wanted) -> Flow[None]:
     """Remove an index whose leaves another program has deleted, since no later process may look for them."""
     lock = folder.writer_lock()
     try:
-        yield from wait_for_lock(lock.try_acquire, timeout, repr(str(folder.path)), holder=lock.holder)
-        if (yield Call(folder.rows.find, (name,))) == index:
-            yield Call(folder.rows.forget, (name,), finish=True)
+        yield from folder.wait_for(lock, lock.try_acquire, wanted.timeout)
+        if (yield Call(folder.rows.find, (wanted.name,))) == index:
+            yield Call(folder.rows.forget, (wanted.name,), finish=True)
     finally:
         lock.release()
 
 
-def _store_of(folder: Folder, name: str, index: StoredIndex, timeout: float, damage: DamageRule) -> FolderStore:
-    settings = read_settings(index.notes)
-    _check_format(settings)
-    return FolderStore(folder, name, settings, index.leaves, timeout, damage=damage)
-
-
-def _make_in_folder(folder: Folder, name: str, settings: Mapping[str, Any], timeout: float) -> Flow[StoredIndex]:
+def _make_in_folder(folder: Folder, wanted: _Wanted) -> Flow[StoredIndex]:
     """Make the leaves' collection and then the index, under the writer's lock."""
+    name, timeout = wanted.name, wanted.timeout
     lock = folder.writer_lock()
     try:
-        try_writing = partial(folder.try_writing, lock, deadline_after(timeout))
-        yield from wait_for_lock(try_writing, timeout, repr(str(folder.path)), holder=lock.holder)
+        yield from folder.wait_for(lock, partial(folder.try_writing, lock, deadline_after(timeout)), timeout)
         opened = folder.opened(deadline_after(timeout))
         make, use = opened.client.get_or_create_collection, opened.use(timeout)
         how = how_to_make(leaves_name(name), LEAVES_NOTES, searched=True)
@@ -210,7 +210,7 @@ def _make_in_folder(folder: Folder, name: str, settings: Mapping[str, Any], time
         index: StoredIndex | None = yield Call(folder.rows.find, (name,))
         if index is None or index.leaves != str(leaves.id):
             yield from _check_empty(Chroma(opened.client), name, folder.rows.path)
-            notes = settings_with(settings, None)
+            notes = settings_with(wanted.settings, None)
             yield Call(folder.rows.make, (name, str(leaves.id), notes), finish=True)
             folder.advance(lock, deadline_after(timeout))
             index = yield Call(folder.rows.find, (name,))
@@ -233,44 +233,33 @@ def _check_empty(engine: FlowEngine, name: str, where: Path | None = None) -> Fl
     )
 
 
-def _in_engine(
-    engine: FlowEngine,
-    name: str,
-    settings: Mapping[str, Any],
-    *,
-    create: bool,
-    cache_dir: str | Path | None,
-    suggest: bool,
-    read_only: bool,
-    freshness: float,
-    damage: DamageRule,
-) -> Flow[Store]:
+def _in_engine(engine: FlowEngine, wanted: _Wanted) -> Flow[Store]:
+    name = wanted.name
     if isinstance(engine, Chroma):
         if engine.is_local:
             use_embedded_chroma()
         yield from engine.ask_batch()
     manifest = yield from find_manifest(engine, name)
     if manifest is None:
-        if not create:
-            others = (yield from adoptable(engine)) if suggest else ""
+        if not wanted.create:
+            others = (yield from adoptable(engine)) if wanted.suggest else ""
             raise IndexNotFound(f"there is no index {name!r} {engine.described}{others}")
-        if suggest:
+        if wanted.suggest:
             yield from warn_of_namesake(engine, name)
         yield from _check_empty(engine, name)
         leaves: FlowTable | None = yield from engine.create(leaves_name(name), LEAVES_NOTES, searched=True)
         # Last, since the index exists once its manifest exists.
-        manifest = yield from engine.create(manifest_name(name), settings_with(settings, None), searched=False)
+        manifest = yield from engine.create(manifest_name(name), settings_with(wanted.settings, None), searched=False)
     else:
         leaves = yield from engine.table(leaves_name(name))
     assert manifest is not None
     if leaves is None:
         raise DamagedIndex(f"there is no {engine.kind} {leaves_name(name)!r}, which the index needs: {RESTORE}")
-    stored_settings = read_settings(manifest.notes)
-    _check_format(stored_settings)
+    settings = _settings_in(manifest.notes)
     position = yield from last_position(manifest)
-    cache = _cache_path(engine, cache_dir)
-    how: dict[str, Any] = {"read_only": read_only, "freshness": freshness, "damage": damage}
-    return EngineStore(engine, name, stored_settings, leaves, manifest, position, cache, **how)
+    cache = _cache_path(engine, wanted.cache_dir)
+    how: dict[str, Any] = {"read_only": wanted.read_only, "freshness": wanted.freshness, "damage": wanted.damage}
+    return EngineStore(engine, name, settings, leaves, manifest, position, cache, **how)
 
 
 def _cache_path(engine: FlowEngine, cache_dir: str | Path | None) -> Path | None:
@@ -281,9 +270,12 @@ def _cache_path(engine: FlowEngine, cache_dir: str | Path | None) -> Path | None
     return None if engine.is_local else user_cache_path("leafspan")
 
 
-def _check_format(settings: Mapping[str, Any]) -> None:
+def _settings_in(notes: Notes) -> dict[str, Any]:
+    """An index's settings, from the notes on its manifest."""
+    settings = read_settings(notes)
     if settings.get("format") != FORMAT:
         raise IndexMismatch(
             f"the index is stored in format {settings.get('format')!r}, and this version of leafspan reads format "
             f"{FORMAT!r}: open it with the version that wrote it, or add the documents to a new index"
         )
+    return settings

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence, Set
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from leafspan.embedding import EmbedderIdentity
 from leafspan.engines import FlowEngine, FlowTable
@@ -24,9 +24,10 @@ from leafspan.store._change_log import LastChange, LogWriter, Position, changed_
 from leafspan.store._damage import DamageRule, ReadHistory
 from leafspan.store._manifest import Row, unpack_rows
 from leafspan.store._naming import manifest_name, read_embedder, segments_name, settings_with, texts_name
-from leafspan.store._reader import CopiedRecords, Reader
-from leafspan.store._tables import TableLease, Texts
-from leafspan.store._writer import Follower, Writer
+from leafspan.store._reader import Reader
+from leafspan.store._writer import Copies, Writer
+
+T = TypeVar("T")
 
 
 class EngineStore:
@@ -63,23 +64,26 @@ class EngineStore:
         self.settings = settings
         self.damage = damage
         self.batch = engine.batch
-        self._leaves = leaves
+        self.leaves = leaves
         self._manifest = manifest
         self._manifest_name = manifest_name(name)
         self._texts_name = texts_name(name)
         self._beside: dict[str, FlowTable] = {}  # tables that are made at their first use
         segments = partial(self._table_beside, segments_name(name))
+        # The table with the segments, for clients on other machines. Called with True, it makes the table; called with
+        # False, it returns None if the table does not exist. None in memory.
         self.segments_table: Callable[[bool], Flow[FlowTable | None]] | None = None if engine.is_local else segments
         self._read_only = read_only
         self._mutex = threading.Lock()
-        self.follower: Follower | None = None
-        self.copied: CopiedRecords | None = None
+        self.copies: Copies | None = None
         self._log = LogWriter(manifest)
-        self._last = LastChange(position.token)
+        self.last_change = LastChange(position.token)
         self._latest = _ReadCatalogue(Position(), Catalogue({}))
 
     embedded = False
     cache_read_only = False
+    catalogue = None
+    has_changed = None
 
     @property
     def client(self) -> Any:
@@ -95,20 +99,7 @@ class EngineStore:
         yield from ()  # makes it a flow, as in the other store
         if again:
             self._latest = self._latest._replace(failures=self._latest.failures + 1)
-        return Reader(
-            self._leaves,
-            self._manifest,
-            everything=None,
-            load=self._load,
-            has_changed=None,
-            has_moved_on=self._has_moved_on,
-            stay=lambda: None,
-            leave=lambda: None,
-            history=history,
-            scope=scope,
-            rule=self.damage,
-            last=self._last,
-        )
+        return Reader(self.leaves, self._manifest, self, history, scope=scope, rule=self.damage)
 
     def start_writing(self, timeout: float, ids: Sequence[str] | None) -> Flow[Writer]:
         check_process(self._process)
@@ -124,13 +115,13 @@ class EngineStore:
             lock.release()
             raise
         return Writer(
-            self._leaves,
+            self.leaves,
             self._manifest,
             rows=rows,
             advance=self._advance,
             stop=lambda _: lock.release(),
-            follower=self.follower,
-            catalogue=self._load,
+            copies=self.copies,
+            catalogue=self.load,
         )
 
     def embedder(self) -> Flow[EmbedderIdentity | None]:
@@ -146,12 +137,6 @@ class EngineStore:
 
     def lost_vectors(self) -> None:
         return None  # leafspan cannot read a server's files
-
-    def without_vectors(self, ids: Sequence[str]) -> Flow[set[str]]:
-        return self._leaves.without_vectors(ids)
-
-    def not_found(self, ids: Sequence[str]) -> Flow[set[str]]:
-        return self._leaves.not_found(ids)
 
     def check_database(self) -> Flow[None]:
         # leafspan cannot read a server's files
@@ -171,16 +156,16 @@ class EngineStore:
     def close(self) -> None:
         self._engine.close()
 
-    def texts(self, timeout: float) -> Texts:
+    def read_texts(self, use: Callable[[FlowTable], Flow[T]]) -> Flow[T | None]:
+        table = yield from self._table_beside(self._texts_name, False)
+        return None if table is None else (yield from use(table))
+
+    def write_texts(self, use: Callable[[FlowTable], Flow[T]], timeout: float) -> Flow[T]:
         # writers of texts do not wait for each other
-
-        def lease(write: bool) -> Flow[TableLease | None]:
-            if write:
-                self._check_writable()
-            table = yield from self._table_beside(self._texts_name, write)
-            return None if table is None else TableLease(table, lambda: None)
-
-        return Texts(lease)
+        self._check_writable()
+        table = yield from self._table_beside(self._texts_name, True)
+        assert table is not None
+        return (yield from use(table))
 
     def _table_beside(self, name: str, write: bool) -> Flow[FlowTable | None]:
         """An optional table of the index, or None if it does not exist and ``write`` is False."""
@@ -204,14 +189,14 @@ class EngineStore:
             what = f"a request to write {self._manifest_name!r}, which was late,"
             yield from wait_for_lock(lambda: not late, timeout, what)
 
-    def _load(self) -> Flow[Catalogue]:
+    def load(self) -> Flow[Catalogue]:
         """The catalogue. Only changed documents are read again if the log names them."""
         earlier = self._latest
         if self._is_fresh and not earlier.failures:
             return earlier.catalogue
         began = time.monotonic()
         position = yield from last_position(self._manifest)
-        self._last.token = position.token
+        self.last_change.token = position.token
         if position.is_settled and position.token == earlier.position.token and not earlier.failures:
             self._asked_at = began
             return earlier.catalogue
@@ -236,8 +221,8 @@ class EngineStore:
             return earlier
         return Catalogue({**{id_: row for id_, row in earlier.rows.items() if id_ not in documents}, **rows})
 
-    def _has_moved_on(self, catalogue: Catalogue) -> Flow[bool]:
-        """Whether a catalogue may be out of date. Writers announce this before they delete leaves that were current."""
+    def is_behind(self, catalogue: Catalogue) -> Flow[bool]:
+        # writers announce a change before they delete leaves that were current
         latest = self._latest
         if latest.catalogue is not catalogue:
             return True
@@ -249,7 +234,7 @@ class EngineStore:
     def _advance(self, changed: Set[str], *, settled: bool) -> Flow[None]:
         """Announce a change to readers."""
         self._asked_at = -math.inf
-        self._last.token = yield from self._log.write(changed, settled=settled)
+        self.last_change.token = yield from self._log.write(changed, settled=settled)
 
 
 class _ReadCatalogue(NamedTuple):

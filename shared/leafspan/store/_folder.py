@@ -6,10 +6,14 @@ import os
 import threading
 import time
 import weakref
+from collections.abc import Callable, Sequence
+from collections.abc import Collection as Collected
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, TypeVar
 
+from leafspan.engines import Field, Near, Record
 from leafspan.engines.chroma import (
+    Collection,
     Files,
     Opened,
     check_there,
@@ -17,10 +21,14 @@ from leafspan.engines.chroma import (
     refused_database,
     use_embedded_chroma,
 )
-from leafspan.engines.local import ChangeFile, FileLock, disk_error, held
-from leafspan.errors import StorageFailed, StorageReadOnly
+from leafspan.engines.local import ChangeFile, FileLock, deadline_after, disk_error, held, wait_for_lock
+from leafspan.errors import DamagedIndex, StorageFailed, StorageReadOnly
+from leafspan.flows import Call, Flow
 from leafspan.store._catalogue import Catalogue
+from leafspan.store._change_log import LastChange
 from leafspan.store._rows_file import ROWS, RowsFile
+
+T = TypeVar("T")
 
 DEFAULT_DATABASE = "default_tenant", "default_database"  # Chroma's default tenant and database
 _CHECK_SECONDS = 0.1
@@ -51,7 +59,7 @@ class Folder:
         self.read_only = read_only or not _can_be_written(path)
         self._database = {"tenant": tenant, "database": database}
         self.changes = ChangeFile(path / "leafspan.changes", read_only=self.read_only)
-        self.catalogues: dict[str, CatalogueAt] = {}  # by name of the index; all indexes of this process share them
+        self.states: dict[str, FolderState] = {}  # by name of the index; all indexes of this process share them
         self.files = Files(path, self.changes)
         self._next_check = 0.0
         self.changes_of_others: int | None = None  # at the last ``check``, if others changed the open database
@@ -92,46 +100,36 @@ class Folder:
                 f"the index in {str(self.path)!r} was deleted or replaced after it was opened: open it again"
             )
         self.changes.follow()
-        self.changes_of_others = None if self._opened is None else self.files.changes_of_others
+        self.changes_of_others = self.files.changes_of_others if self.is_open else None
 
-    def reader(self) -> Opened | None:
-        """Enter the open client as a reader, or return None if it is out of date or being reopened."""
-        return self._entered(up_to_date=True)
-
-    def late_reader(self) -> Opened | None:
-        """Enter the open client as a reader even if it is out of date, since it still reads what is not a vector."""
-        return self._entered(up_to_date=False)
-
-    def _entered(self, *, up_to_date: bool) -> Opened | None:
-        if not self._mutex.acquire(blocking=False):
-            return None
+    def with_client(self, use: Callable[[Opened], Flow[T]], timeout: float) -> Flow[T]:
+        """Run a flow with the open client. Chroma is opened first if it is not open, and again if it is out of date."""
+        opened = yield Call(self.entered, (deadline_after(timeout),))
         try:
-            opened = self._opened
-            if opened is None or not self._can_be_used(opened, up_to_date=up_to_date):
-                return None
-            opened.enter()
-            return opened
+            return (yield from use(opened))
         finally:
-            self._mutex.release()
+            opened.leave()
 
-    def _can_be_used(self, opened: Opened, *, up_to_date: bool) -> bool:
-        if opened.failed or opened.process != os.getpid():
-            return False
-        return not up_to_date or self._synced == self.changes.count
+    def with_collection(self, name: str, use: Callable[[Collection], Flow[T]], timeout: float) -> Flow[T]:
+        """Run a flow with one of the collections."""
 
-    def reopened_reader(self, deadline: float) -> Opened:
-        """Enter the open client as a reader, and reopen it first if it is out of date. This may take a while."""
+        def with_client(opened: Opened) -> Flow[T]:
+            return (yield from use((yield Call(opened.collection, (name, deadline_after(timeout))))))
+
+        self.check()
+        return self.with_client(with_client, timeout)
+
+    def entered(self, deadline: float) -> Opened:
+        """Enter the open client as a reader, so that it stays open. Opening it may take a while."""
         with held(self._mutex, deadline, self._what):
             opened = self._up_to_date(deadline)
             opened.enter()
             return opened
 
     def opened(self, deadline: float) -> Opened:
-        """Return the open client without entering it. Only the writer can be sure that it is not replaced."""
-        if self._opened is None or self._opened.process != os.getpid():
-            self.reopened_reader(deadline).leave()
-        assert self._opened is not None
-        return self._opened
+        """The open client, which is not entered. Only the writer can be sure that it is not replaced."""
+        with held(self._mutex, deadline, self._what):
+            return self._up_to_date(deadline)
 
     @property
     def is_open(self) -> bool:
@@ -141,12 +139,9 @@ class Folder:
     def let_go(self, deadline: float) -> None:
         """Close Chroma; it is opened again when it is needed. Only the writer may call this."""
         with held(self._mutex, deadline, self._what):
-            self._retire()
-
-    def shown_client(self, deadline: float) -> Any:
-        """The open client for a user, who may keep it. This process then holds the database as a writer."""
-        self.reopened_reader(deadline).leave()
-        return self.opened(deadline).client
+            opened, self._opened = self._opened, None
+            if opened is not None:
+                opened.retire()
 
     def check_writable(self) -> None:
         """Check that this process can write the folder."""
@@ -164,6 +159,10 @@ class Folder:
         """Return a new writer's lock, not acquired yet. It excludes other processes, and other locks of this process."""
         self.check_writable()
         return FileLock(self.path / "leafspan.lock")
+
+    def wait_for(self, lock: FileLock, try_acquire: Callable[[], bool], timeout: float) -> Flow[None]:
+        """Wait for the writer's lock."""
+        yield from wait_for_lock(try_acquire, timeout, repr(str(self.path)), holder=lock.holder)
 
     def try_writing(self, lock: FileLock, deadline: float) -> bool:
         """Try to acquire the lock without waiting, and reopen Chroma if others have written. False if taken."""
@@ -206,12 +205,6 @@ class Folder:
     def _what(self) -> str:
         return f"opening {str(self.path)!r}"
 
-    def _retire(self) -> None:
-        """Close Chroma; it is opened again when it is needed."""
-        opened, self._opened = self._opened, None
-        if opened is not None:
-            opened.retire()
-
     def _up_to_date(self, deadline: float) -> Opened:
         """The open client. Chroma is opened first if it is not open, and again if others have written since."""
         if self._opened is not None and self._opened.process != os.getpid():
@@ -241,11 +234,72 @@ class Folder:
         return Opened(opened, self.files, owned=client is None)
 
 
-class CatalogueAt(NamedTuple):
-    """A catalogue, and the change count at which this process has read it."""
+class FolderCollection:
+    """A collection of an embedded Chroma, for readers. Each call opens Chroma if it is not open."""
 
-    change: int
-    catalogue: Catalogue
+    searches_among = False
+
+    def __init__(self, folder: Folder, name: str, timeout: float) -> None:
+        self._folder = folder
+        self._name = name
+        self._timeout = timeout
+
+    def nearest(
+        self, vectors: Any, count: int, fields: Collected[Field] = (), *, among: Collected[str] | None = None
+    ) -> Flow[list[list[Near]]]:
+        return self._with_vectors(lambda table: table.nearest(vectors, count, fields))
+
+    def get(self, ids: Collected[str], fields: Collected[Field]) -> Flow[dict[str, Record]]:
+        if not ids:
+            return {}
+        with_collection = self._with_vectors if "vector" in fields else self._with_collection
+        return (yield from with_collection(lambda table: table.get(ids, fields)))
+
+    def scan(self, fields: Collected[Field]) -> Flow[dict[str, Record]]:
+        return self._with_collection(lambda table: table.scan(fields))
+
+    def without_vectors(self, ids: Sequence[str]) -> Flow[set[str]]:
+        return self._with_collection(lambda table: table.without_vectors(ids))
+
+    def not_found(self, ids: Sequence[str]) -> Flow[set[str]]:
+        return self._with_collection(lambda table: table.not_found(ids))
+
+    def _with_collection(self, use: Callable[[Collection], Flow[T]]) -> Flow[T]:
+        return self._folder.with_collection(self._name, use, self._timeout)
+
+    def _with_vectors(self, use: Callable[[Collection], Flow[T]]) -> Flow[T]:
+        def checked(table: Collection) -> Flow[T]:
+            # When Chroma is open, since its files were then compared with their checksums.
+            if self._name in self._folder.files.to_rebuild:
+                raise DamagedIndex(
+                    f"Chroma's vectors of {self._name!r} in {str(self._folder.path)!r} were damaged, and have not all been "
+                    "made again: run repair() where the folder can be written, with the embedder that made the index"
+                )
+            return use(table)
+
+        return self._with_collection(checked)
+
+
+class FolderState:
+    """An index in a folder when it was read: its number of changes, and its catalogue."""
+
+    def __init__(self, changes: ChangeFile, count: int, catalogue: Catalogue) -> None:
+        self._changes = changes
+        self.count = count
+        self.catalogue = catalogue
+        self.last_change = LastChange()
+
+    @property
+    def has_changed(self) -> bool:
+        return self._changes.count != self.count
+
+    def load(self) -> Flow[Catalogue]:
+        yield from ()
+        return self.catalogue
+
+    def is_behind(self, catalogue: Catalogue) -> Flow[bool]:
+        yield from ()
+        return False
 
 
 def _can_be_written(path: Path) -> bool:

@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from json import JSONDecoder
 from operator import attrgetter
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from zlib import crc32
 
 from leafspan.checks import RESERVED_ID_PREFIX
 from leafspan.documents import with_language
-from leafspan.engines import Field, Record
-from leafspan.flows import Flow
+from leafspan.engines import Record
 from leafspan.values import LeafId, Section, leaf_ids
 
 T = TypeVar("T")
@@ -31,30 +30,6 @@ PARTS_KEY = "parts"
 
 ROW_KEY = "row"
 _TOKEN_KEY = "token"
-
-
-class ReadableRows(Protocol):
-    """A table of rows that can be read: see ``FlowTable``."""
-
-    def get(self, ids: Collection[str], fields: Collection[Field]) -> Flow[dict[str, Record]]:
-        """The records of these documents."""
-        ...
-
-    def scan(self, fields: Collection[Field]) -> Flow[dict[str, Record]]:
-        """All records."""
-        ...
-
-
-class WritableRows(Protocol):
-    """A table of rows that can be written: see ``FlowTable``."""
-
-    def put(self, records: Sequence[Record]) -> Flow[None]:
-        """Write records."""
-        ...
-
-    def delete(self, ids: Sequence[str]) -> Flow[None]:
-        """Delete the records of these documents."""
-        ...
 
 
 class Damage(NamedTuple):

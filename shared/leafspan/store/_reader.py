@@ -9,32 +9,22 @@ from itertools import accumulate
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from leafspan.documents import lines_of
-from leafspan.engines import MOST_RESULTS, Field, Near, Record, StaleRead
+from leafspan.engines import MOST_RESULTS, Field, FlowTable, Near, Record, StaleRead
 from leafspan.files import place_in_file
 from leafspan.flows import Flow
 from leafspan.spans import best_hit
-from leafspan.store._catalogue import Catalogue, Selection, Visibility
-from leafspan.store._change_log import LastChange
+from leafspan.store._catalogue import Selection, Visibility
 from leafspan.store._current_leaves import Current, StoredLeaf, hits_of, parsed
 from leafspan.store._damage import DamageRule, ReadHistory, check_record, check_text, text_is_as_written
-from leafspan.store._manifest import PARTS_KEY, ReadableRows, Row
-from leafspan.store._tables import ReadableTable
-from leafspan.store._visible_documents import VisibleDocuments
+from leafspan.store._folder import FolderCollection
+from leafspan.store._manifest import PARTS_KEY, Row
+from leafspan.store._rows_file import RowsInFile
+from leafspan.store._visible_documents import IndexState, VisibleDocuments
+from leafspan.store._writer import Copies
 from leafspan.trace import EMPTY_TRACE, Trace
 from leafspan.values import Ancestor, Hit, LeafId, Outline, Passage, Span
 
 T = TypeVar("T")
-
-
-class Copied(NamedTuple):
-    """Records that were read from a copy."""
-
-    records: dict[LeafId, Record]  # without those that are missing or damaged in the copy
-    checked: set[LeafId]  # leaves that were compared with their documents' checksums
-
-
-CopiedRecords = Callable[[Catalogue, Iterable[LeafId], Collection[Field]], Flow[Copied]]
-"""Reads fields of leaves from a copy, by their ids with stored document ids."""
 
 
 class Nearest(NamedTuple, Generic[T]):
@@ -45,43 +35,22 @@ class Nearest(NamedTuple, Generic[T]):
 
 
 class Reader(VisibleDocuments):
-    """Reads the visible documents of an index at one moment. All ids, in arguments and in results, are shown ids.
-
-    Each user of a reader calls ``leave`` when done.
-    """
+    """Reads the visible documents of an index at one moment. All ids, in arguments and in results, are shown ids."""
 
     def __init__(
         self,
-        leaves: ReadableTable,
-        manifest: ReadableRows,
-        *,
-        everything: Catalogue | None,
-        load: Callable[[], Flow[Catalogue]],
-        has_changed: Callable[[], bool] | None,
-        stay: Callable[[], None],
-        leave: Callable[[], None],
+        leaves: FlowTable | FolderCollection,
+        manifest: FlowTable | FolderCollection | RowsInFile,
+        state: IndexState,
         history: ReadHistory,
+        *,
         scope: Visibility | None = None,
         rule: DamageRule | None = None,
-        has_moved_on: Callable[[Catalogue], Flow[bool]] | None = None,
-        last: LastChange | None = None,
-        copied: CopiedRecords | None = None,
+        copies: Copies | None = None,
     ) -> None:
-        super().__init__(
-            manifest,
-            everything=everything,
-            load=load,
-            has_changed=has_changed,
-            history=history,
-            scope=scope,
-            rule=rule,
-            has_moved_on=has_moved_on,
-            last=last,
-        )
+        super().__init__(manifest, state, history, scope=scope, rule=rule)
         self._leaves = leaves
-        self._copied = copied
-        self.stay = stay
-        self.leave = leave
+        self._copies = copies
 
     def for_mirrors(self) -> Reader:
         """A reader of the whole index that leaves damaged documents out. It is valid as long as this reader."""
@@ -93,7 +62,7 @@ class Reader(VisibleDocuments):
     def as_stored(self) -> Reader:
         """A copy of this reader that reads all leaves from the engine instead of a copy of them."""
         reader = copy(self)
-        reader._copied = None
+        reader._copies = None
         return reader
 
     def leaving_out(self) -> Reader:
@@ -111,7 +80,7 @@ class Reader(VisibleDocuments):
     @property
     def has_copies(self) -> bool:
         """Whether a copy of the leaves is read, so that reading some of them twice costs little."""
-        return self._copied is not None and self._everything is not None
+        return self._copies is not None and self._everything is not None
 
     def search(self, vectors: Any, count: int) -> Flow[Nearest[StoredLeaf]]:
         """The ``count`` visible leaves nearest to each vector, best first. Ties are ordered by document, then position."""
@@ -251,17 +220,17 @@ class Reader(VisibleDocuments):
 
     def _whole_in_copy(self, leaves: Iterable[LeafId], fields: Collection[Field]) -> Flow[dict[LeafId, Record]]:
         """The records that the copy has undamaged, by the leaf's stored id. The leaves are current."""
-        if self._copied is None or self._everything is None:
+        if self._copies is None or self._everything is None:
             return {}
-        records, checked = yield from self._copied((yield from self.everything()), leaves, fields)
+        records, checked = yield from self._copies.read((yield from self.everything()), leaves, fields)
         return records if len(checked) == len(records) else {leaf: records[leaf] for leaf in checked}
 
     def _records(self, ids: Iterable[str], fields: Collection[Field]) -> Flow[dict[str, Record]]:
         """The records of leaves, by stored id, from the copy if it has them undamaged, or else from the engine."""
-        if self._copied is None or self._everything is None:
+        if self._copies is None or self._everything is None:
             return (yield from self._leaves.get(list(ids), fields))
         everything = yield from self.everything()
-        copies, _ = yield from self._copied(everything, map(parsed, ids), fields)
+        copies, _ = yield from self._copies.read(everything, map(parsed, ids), fields)
         records = {record.id: record for record in copies.values()}
         missing = [id_ for id_ in ids if id_ not in records and not _is_beyond(everything.rows, id_)]
         if missing:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
 
-from leafspan.engines import StaleRead
+from leafspan.engines import FlowTable, StaleRead
 from leafspan.errors import DamagedIndex
 from leafspan.filters import Where
 from leafspan.flows import Flow
@@ -13,10 +13,36 @@ from leafspan.store._catalogue import Catalogue, Selection, Visibility
 from leafspan.store._change_log import LastChange
 from leafspan.store._current_leaves import Current, classify, parsed, version_of
 from leafspan.store._damage import DamageFound, DamageRule, ReadHistory
-from leafspan.store._manifest import CHANGES_ID, Damage, ReadableRows, Row, unpack_rows, unpack_token
+from leafspan.store._folder import FolderCollection
+from leafspan.store._manifest import CHANGES_ID, Damage, Row, unpack_rows, unpack_token
+from leafspan.store._rows_file import RowsInFile
 from leafspan.values import LeafId
 
 _SUSPICIONS = 3  # attempts that must find a leaf damaged before it is called damaged, while a writer may be at work
+
+
+class IndexState(Protocol):
+    """The state of an index when a reader was made."""
+
+    last_change: LastChange  # that was seen; unused if the catalogue is known
+
+    @property
+    def catalogue(self) -> Catalogue | None:
+        """The catalogue, or None behind a client, where few readers need it."""
+        ...
+
+    @property
+    def has_changed(self) -> bool | None:
+        """Whether the index has changed since. None if that is unknown."""
+        ...
+
+    def load(self) -> Flow[Catalogue]:
+        """The catalogue."""
+        ...
+
+    def is_behind(self, catalogue: Catalogue) -> Flow[bool]:
+        """Whether a writer may have deleted leaves since the catalogue was read."""
+        ...
 
 
 class VisibleDocuments:
@@ -27,28 +53,21 @@ class VisibleDocuments:
 
     def __init__(
         self,
-        manifest: ReadableRows,
-        *,
-        everything: Catalogue | None,
-        load: Callable[[], Flow[Catalogue]],
-        has_changed: Callable[[], bool] | None,
+        manifest: FlowTable | FolderCollection | RowsInFile,
+        state: IndexState,
         history: ReadHistory,
+        *,
         scope: Visibility | None,
         rule: DamageRule | None,
-        has_moved_on: Callable[[Catalogue], Flow[bool]] | None,
-        last: LastChange | None,
     ) -> None:
         self._manifest = manifest
-        self._everything = everything
-        self._load = load
-        self._has_changed = has_changed
-        self._has_moved_on = has_moved_on
+        self._state = state
+        self._everything = state.catalogue
         self._history = history
         self._suspected: set[tuple[str, str]] = set()  # in this attempt
         self._read: dict[str, Row] = {}
         self._outdated: set[str] = set()  # ids of rows in _read that were read before the last query
-        self._last = last or LastChange()
-        self._before = self._last.token
+        self._token = state.last_change.token
         self._rule = rule or DamageRule()
         self._leaves_out = self._rule.leave_out
         self.scope = scope
@@ -56,17 +75,17 @@ class VisibleDocuments:
     @property
     def may_be_stale(self) -> bool:
         """Whether the index has changed since it was read; True if that is unknown."""
-        return self._has_changed is None or self._has_changed()
+        return self._state.has_changed is not False
 
     @property
     def is_stale(self) -> bool:
         """Whether the index is known to have changed since it was read."""
-        return self._has_changed is not None and self._has_changed()
+        return self._state.has_changed is True
 
     def everything(self) -> Flow[Catalogue]:
         """The catalogue of the whole index, without the scope."""
         if self._everything is None:
-            self._everything = yield from self._load()
+            self._everything = yield from self._state.load()
         return self._everything.without(self._damaged)
 
     def catalogue(self) -> Flow[Catalogue]:
@@ -200,7 +219,7 @@ class VisibleDocuments:
         missing = [id_ for id_ in dict.fromkeys(ids) if id_ not in self._read or id_ in self._outdated]
         if missing:
             records = yield from self._manifest.get([*missing, CHANGES_ID], ["metadata"])
-            self._last.token = unpack_token(records)
+            token = self._state.last_change.token = unpack_token(records)
             before = {id_: version_of(self._read, id_) for id_ in self._outdated.intersection(missing)}
             for id_ in before:
                 del self._read[id_]
@@ -208,7 +227,7 @@ class VisibleDocuments:
             if any(version_of(rows, id_) != version for id_, version in before.items()):
                 raise StaleRead
             self._outdated -= before.keys()
-            if self._last.token != self._before:
+            if token != self._token:
                 current = {(id_, rows[id_].version) for id_ in missing if id_ in rows}
                 if new := current - self._history.current:
                     self._history.current |= new
@@ -248,19 +267,14 @@ class VisibleDocuments:
         # may have been replaced: ask the manifest.
         uncertain = set(classified.stale)
         # A version that was current may have lost leaves before the query, which then has found only its other leaves.
-        if queried and from_catalogue and classified.current and (yield from self._is_behind()):
+        catalogue = self._everything if queried and classified.current else None
+        if catalogue is not None and (yield from self._state.is_behind(catalogue)):
             uncertain |= {LeafId.parse(id_).document_id for id_ in classified.current}
         if uncertain and from_catalogue and self.may_be_stale:
             now = unpack_rows((yield from self._manifest.get(list(uncertain), ["metadata"])))
             if any(version_of(now, id_) != version_of(rows, id_) for id_ in uncertain):
                 raise StaleRead
         return Current(classified.current, rows)
-
-    def _is_behind(self) -> Flow[bool]:
-        """Whether a writer may have deleted leaves since the catalogue was read."""
-        if self._has_moved_on is None or self._everything is None:
-            return False
-        return (yield from self._has_moved_on(self._everything))
 
     def _check(self, problems: Mapping[str, str]) -> None:
         """Report damaged leaves of current versions, by stored id.

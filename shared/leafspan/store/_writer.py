@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Collection as Collected
 from dataclasses import replace
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 from leafspan.checks import STRUCTURE_KEY
-from leafspan.engines import STEP, FlowTable, Record
+from leafspan.engines import STEP, Field, FlowTable, Record
 from leafspan.flows import Call, Flow
 from leafspan.store._catalogue import Catalogue
 from leafspan.store._change_log import unlogged_change
 from leafspan.store._damage import pack_checksums
-from leafspan.store._manifest import Row, WritableRows, row_records
+from leafspan.store._manifest import Row, row_records
+from leafspan.store._rows_file import RowsInFile
 from leafspan.store._scope import Scope
 from leafspan.store._stored_rows import StoredRows
 from leafspan.values import LeafId, leaf_ids
@@ -30,16 +31,31 @@ class DocumentToWrite(NamedTuple):
     vectors: Any  # matrix with a row for each leaf
 
 
-class Derived(NamedTuple):
-    """Data that was derived from documents while they are written."""
+class Copied(NamedTuple):
+    """Records that were read from a copy."""
 
-    keep: Callable[[], Flow[None]]  # stores it before readers see the documents, so that no reader has to make it
-    # Tidies up after readers see them. It gets a function that reads the whole index's catalogue.
-    tidy: Callable[[Callable[[], Flow[Catalogue]]], Flow[None]]
+    records: dict[LeafId, Record]  # without those that are missing or damaged in the copy
+    checked: set[LeafId]  # leaves that were compared with their documents' checksums
 
 
-Follower = Callable[[Sequence[DocumentToWrite], Mapping[str, Any]], Flow[Derived]]
-"""Derives data from documents while or after their leaves are written, except data that was made before."""
+class Copies(Protocol):
+    """Copies of an index's leaves, in the form that queries read."""
+
+    def read(self, catalogue: Catalogue, leaves: Iterable[LeafId], fields: Collected[Field]) -> Flow[Copied]:
+        """Read fields of leaves, by their ids with stored document ids. Leaves that the copies lack are left out."""
+        ...
+
+    def derive(self, documents: Sequence[DocumentToWrite], made: Mapping[str, Any]) -> Flow[Any]:
+        """Copy documents that are being written. ``made`` is data that was derived from them before."""
+        ...
+
+    def keep(self, derived: Any) -> Flow[None]:
+        """Store what was derived before readers see the documents, so that no reader has to make it."""
+        ...
+
+    def merge(self, derived: Any, load: Callable[[], Flow[Catalogue]]) -> Flow[None]:
+        """Tidy up after readers see the documents. ``load`` reads the catalogue of the whole index."""
+        ...
 
 
 class Writer:
@@ -61,12 +77,12 @@ class Writer:
     def __init__(
         self,
         leaves: FlowTable,
-        manifest: WritableRows,
+        manifest: FlowTable | RowsInFile,
         *,
         rows: Mapping[str, Row],
         advance: Callable[..., Flow[None]],
         stop: Callable[[bool], None],
-        follower: Follower | None = None,
+        copies: Copies | None = None,
         catalogue: Callable[[], Flow[Catalogue]],
         notes_changes: bool = False,
     ) -> None:
@@ -74,7 +90,7 @@ class Writer:
         self._manifest = manifest
         self._advance = advance
         self._stop = stop
-        self._follower = follower
+        self._copies = copies
         self._catalogue = catalogue
         self._notes_changes = notes_changes
         self._changed: set[str] = set()  # documents whose rows have changed since the last announcement to readers
@@ -136,17 +152,17 @@ class Writer:
             self._is_finished = False
             yield from self._leaves.delete(in_the_way)
         yield from self._add_leaves(documents, done)
-        derived = None if self._follower is None else (yield from self._follower(documents, made or {}))
+        derived = None if self._copies is None else (yield from self._copies.derive(documents, made or {}))
         # Before step 3, so that a reader that finds the new version in the manifest can see its leaves.
         yield from self.advance(settled=False)
         # Between these two steps: readers then neither take the data for an old version's leftover, nor find it missing.
-        if derived is not None:
-            yield from derived.keep()
+        if self._copies is not None:
+            yield from self._copies.keep(derived)
         yield from self.write_rows([with_leftovers.get(row.document_id, row) for row, _, _, _ in documents])
         yield from self.advance(settled=not with_leftovers)
         yield from self.clear(list(with_leftovers.values()))
-        if derived is not None:
-            yield from derived.tidy(self._catalogue)
+        if self._copies is not None:
+            yield from self._copies.merge(derived, self._catalogue)
 
     def shows_all_leaves(self, row: Row, scope: Scope) -> Flow[bool]:
         """Whether a view may write a document. If the row is damaged, the leaves' metadata must match the view's filter."""

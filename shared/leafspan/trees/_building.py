@@ -14,7 +14,7 @@ from leafspan.embedding import Embed
 from leafspan.engines import StaleRead
 from leafspan.errors import DamagedIndex, IndexMismatch
 from leafspan.flows import Flow, Progress
-from leafspan.store import Catalogue, DocumentToWrite, Reader, Row, Scope, Store, grouped, read_consistently
+from leafspan.store import Catalogue, DocumentToWrite, Reader, Row, Scope, Store, Texts, grouped, read_consistently
 from leafspan.trees._growing import TreeDraft, TreeGrower, TreeNode
 from leafspan.trees._plan import FailedSummary, Plan, TreesBuilt
 from leafspan.trees._records import UPPER_LAYERS, TreeRecord, fetch_summaries, key_prefix, view_name
@@ -39,7 +39,7 @@ def build_trees(trees: Trees, plan: Plan, store: Store, options: BuildOptions) -
     rows = dict((yield from read_consistently(tree_store, Reader.rows)))
     documents: Catalogue = yield from read_consistently(store, Reader.unpacked, scope)
     _check_summarizer(plan, rows, documents, scope)
-    texts = tree_store.texts(options.timeout)
+    texts = Texts(tree_store, options.timeout)
     before = StateBeforeBuild(dict(rows), (yield from texts.keys()))
     grower = TreeGrower(
         plan.clusterer,

@@ -45,13 +45,6 @@ class SummaryReader:
             self._has_looked = True
         return self._opened
 
-    def leave(self) -> None:
-        """Close the reader of the summaries. The next read opens it again."""
-        if self._opened is not None:
-            self._opened[1].leave()
-            self._opened = None
-            self._has_looked = False
-
     def warn_of_left_out(self) -> Collection[str]:
         """The documents whose trees are damaged, and so were left out. A warning names them once."""
         return self._opened[1].warn_of_left_out() if self._opened is not None else ()
@@ -253,14 +246,7 @@ def _read_summaries(store: Store, trees: Trees, scope: Scope | None, read: Calla
     """The result of ``read``, which starts again whenever something it saw was replaced."""
     history = ReadHistory()
 
-    def read_with_documents(reader: Reader) -> Flow[T]:
-        summaries = SummaryReader(trees, reader, history)
-        try:
-            return (yield from read(summaries))
-        finally:
-            summaries.leave()
-
-    return read_consistently(store, read_with_documents, scope)
+    return read_consistently(store, lambda reader: read(SummaryReader(trees, reader, history)), scope)
 
 
 class Summaries(list[Passage]):

@@ -12,7 +12,7 @@ from leafspan.documents import TREE_SETTINGS, IndexSettings
 from leafspan.errors import IndexMismatch, IndexNotFound
 from leafspan.flows import Flow
 from leafspan.search import SearchIndexes
-from leafspan.store import Catalogue, DocumentToWrite, Reader, Row, Scope, Store, read_consistently
+from leafspan.store import Catalogue, DocumentToWrite, Reader, Row, Scope, Store, Texts, read_consistently
 from leafspan.trees._records import UPPER_LAYERS, TreeRecord, key_prefix, view_name
 from leafspan.trees._visible_trees import VisibleTrees
 from leafspan.values import LeafId
@@ -106,7 +106,7 @@ def forget_documents(trees: Trees, ids: Collection[str], timeout: float) -> Flow
     rows = yield from read_consistently(opened.store, Reader.rows)
     affected = _trees_made_from(ids, rows)
     yield from delete_trees(opened.store, [rows[id_] for id_ in affected], timeout)
-    texts = opened.store.texts(timeout)
+    texts = Texts(opened.store, timeout)
     dropped = _cache_keys(rows[id_] for id_ in affected)
     used = _cache_keys(row for id_, row in rows.items() if id_ not in affected)
     # A killed build leaves cached texts without a tree.
@@ -138,7 +138,7 @@ def remove_unused(
     yield from delete_trees(trees, outdated, timeout)
     for row in outdated:
         del rows[row.document_id]
-    texts = trees.texts(timeout)
+    texts = Texts(trees, timeout)
     keys = yield from texts.keys()
     unused = {key for key in keys if key.startswith(key_prefix(scope))} - _cache_keys(rows.values())
     owners = yield from texts.owners(unused)

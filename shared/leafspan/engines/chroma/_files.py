@@ -54,7 +54,6 @@ class Files:
         self._database: DatabaseFile | None = None
         self._compared: dict[str, Any] = {}  # vector files that this process has compared with their notes
         self._stored: dict[str, StoredVectors] | None = None
-        self.forget: Callable[[], None] = lambda: None  # called when other programs have written
 
     def only_leafspan_wrote(self) -> bool:
         """Whether only leafspan has changed the database since it last noted the count of changes."""
@@ -164,8 +163,6 @@ class Files:
         if self._database is not None:
             self._database.check_not_older(noted)
         written_by_others = noted is None or noted != count
-        if written_by_others:
-            self.forget()
         for files in self._vector_files():
             note = files.note
             is_compared = files.stamp == self._compared.get(files.place.name)

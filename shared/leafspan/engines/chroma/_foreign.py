@@ -25,37 +25,22 @@ from leafspan.flows import Flow
 _PAGE = 1_000  # records per read
 
 
-class ForeignCollection:
+class ForeignCollection(Collection):
     """A collection that leafspan did not make."""
 
     def __init__(self, handle: Any, timeout: float = 30.0) -> None:
-        self._collection = Collection(handle, _PAGE, caller=caller_of(handle, timeout))
-        self._handle = handle
-
-    @property
-    def id(self) -> str:
-        """The id that Chroma assigned."""
-        return str(self._handle.id)
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-        return self._collection.name
+        super().__init__(handle, _PAGE, caller=caller_of(handle, timeout))
 
     @property
     def space(self) -> str:
         """The distance of its vectors: ``"cosine"``, ``"l2"`` (Chroma's default) or ``"ip"``."""
         configuration = getattr(self._handle, "configuration_json", None) or {}
-        kinds = (configuration.get("hnsw") or configuration.get("spann") or {}, self._collection.notes)
+        kinds = (configuration.get("hnsw") or configuration.get("spann") or {}, self.notes)
         return str(kinds[0].get("space") or kinds[1].get("hnsw:space") or "l2")
-
-    def ids(self) -> Flow[list[str]]:
-        """Return the ids of all records."""
-        return list((yield from self._collection.scan([])))
 
     def read(self, ids: Sequence[str], *fields: Field) -> Flow[dict[str, Record]]:
         """Return the records with these ids, by id."""
-        return self._collection.get(ids, fields)
+        return self.get(ids, fields)
 
     def pages(self, ids: Sequence[str]) -> Iterator[Sequence[str]]:
         """Return the ids in pages that fit into memory."""
@@ -63,9 +48,9 @@ class ForeignCollection:
 
     def maker(self) -> Flow[str | None]:
         """Return who wrote the records, as far as a record shows it, or None if the collection is empty."""
-        if has_own_notes(self._collection.notes):
+        if has_own_notes(self.notes):
             return MADE_BY_LEAFSPAN
-        record = yield from self._collection.first("metadata")
+        record = yield from self.first("metadata")
         return None if record is None else maker_of(record.metadata or {})
 
 

@@ -225,7 +225,7 @@ def read_plan(source: Source, *, join: bool, rename: Mapping[str, str] | None, s
     """Read the metadata of all records, in pages, and plan the documents."""
     check_flag("join", join)
     renamed = _checked_names(rename or {})
-    ids = yield from source.collection.ids()
+    ids = list((yield from source.collection.scan([])))
     usable: list[SourceRecord] = []
     skipped: list[SkippedRecord] = []
     with Progress(len(ids), show=show, what="Reading", unit=" records") as progress:

@@ -150,10 +150,7 @@ def _of_one_state(
         index = IndexAnswers(sources, reader, history, (yield from sources.embedder.identity()), scope)
         answers = Answers(sources.embedder, index, record=[])
         explaining = _Explaining(index, answers, reader, query, strategy, limits)
-        try:
-            return (yield from explaining.explain(piece))
-        finally:
-            index.leave()
+        return (yield from explaining.explain(piece))
 
     return (yield from read_consistently(sources.store, attempt, scope))
 
