@@ -46,7 +46,7 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 @pytest.fixture(scope="session", autouse=True)
 def _environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """What is derived from indexes behind a client goes into a folder of the tests, not into the user's cache.
+    """What is derived from indexes goes into folders of the tests, not into the user's cache.
 
     No test uses TLS, but each client that httpx makes reads all certificates, which takes longer than most tests: they are one.
     So does Typer, which makes all commands again for each call of one.
@@ -60,6 +60,14 @@ def _environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         patch.setattr("typer.testing._get_command", cache(get_command))
         yield
     warm.close()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Each file has a cache of its own: embeddings of a new embedder are compared with the ones of all others in the cache."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
 
 
 @pytest.fixture

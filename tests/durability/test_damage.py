@@ -142,12 +142,14 @@ def test_damaged_vectors_change_no_answer_before_chroma_opens_them(
 
 
 @pytest.mark.slow
-def test_an_older_file_of_ids_is_noticed(tmp_path: Path, folders: tuple[Path, Path]) -> None:
+def test_an_older_file_of_ids_changes_no_answer_and_a_doctor_finds_the_missing_vectors(
+    tmp_path: Path, folders: tuple[Path, Path]
+) -> None:
     place = shutil.copytree(folders[0], tmp_path / "kb")
     older(vectors(place) / "index_metadata.pickle", vectors(folders[1]) / "index_metadata.pickle", random.Random())
     met = meet(place)
-    assert met["first"]["missing"] == met["first"]["wrong"] == met["first"]["raw"] == []
-    assert len(met["first"]["told"]) == 1
+    assert is_right(met["first"])  # another program may have written the file so
+    assert any("leaves had no vector" in each for each in met["repaired"]["findings"])
     assert is_right(met["last"])
 
 
