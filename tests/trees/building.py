@@ -31,7 +31,7 @@ def embed(texts):
     return rows
 
 
-EMBEDDER = Embedder("eight", embed, embed)
+EMBEDDER = Embedder("eight", embed, embed, local=True)
 
 
 @functools.cache
