@@ -100,6 +100,8 @@ class Runner:
         for _, outcome in self._all(Try(file, None, "", (file,)) for file in files if not self._is_known(file)):
             assert outcome.failed is None, outcome.failed
         failing = [name for name, seconds in self._seconds.items() if seconds is None]
+        if len(failing) == len(session.items):
+            raise RuntimeError("without a change, some test must pass, got failures only")
         print(f"{len(session.items)} tests; left out, since they fail without a change: {failing or 'none'}", flush=True)
         for each, outcome in self._all(iter(tries)):
             done.append((each, outcome))
