@@ -1,7 +1,7 @@
 """The base of the adapters for host frameworks. The two adapters import only this room and ``leafspan``.
 
-A retriever of a host wraps a strategy: it declares the strategy's options, and makes
-the strategy at its own making, and again when an option has changed. CONTRIBUTING.md has the recipe for a third host.
+A retriever of a host inherits the options of its strategy. It makes the strategy when it is made, and again when an option
+has changed. What differs between hosts is abstract in ``StrategyRetriever``.
 """
 
 from leafspan.agents import (
