@@ -64,7 +64,8 @@ def as_tool(
                 "node_postprocessors need a retriever, which has one strategy, got an index: give HybridRetriever(index)"
             )
         return SpanTool(agent_tool(retriever, **options))
-    return SpanTool(retriever_tool(retriever, map(as_reranker, node_postprocessors), **options))
+    rerankers = ({"rerank": each, **as_reranker(each)} for each in node_postprocessors)
+    return SpanTool(retriever_tool(retriever, rerankers, **options))
 
 
 class SpanTool(AsyncBaseTool):

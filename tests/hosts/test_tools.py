@@ -170,6 +170,8 @@ def test_postprocessors_of_llamaindex_choose_what_a_tool_finds(shared_index):
     found = llamaindex_ext.VectorRetriever(shared_index, similarity_top_k=6).retrieve("bees")
     tool = llamaindex_ext.as_tool(retriever, k=5, node_postprocessors=[Reversed(), First()])
     assert [each.node.node_id for each in tool("bees").raw_output] == [found[5].node.node_id, found[4].node.node_id]
+    tool = llamaindex_ext.as_tool(retriever, k=1, node_postprocessors=[lambda question, texts: range(len(texts))])
+    assert tool("bees").raw_output[0].node.node_id == found[5].node.node_id
     with pytest.raises(InvalidArgument, match="node_postprocessors need a retriever"):
         llamaindex_ext.as_tool(shared_index, node_postprocessors=[First()])
 
