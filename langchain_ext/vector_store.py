@@ -27,7 +27,7 @@ from langchain_ext.retrievers import (
 from leafspan import Document as StoredDocument
 from leafspan import Index, InvalidArgument, Query, Rerank, Strategy, Vector, View
 from leafspan.hosting import (
-    adelete,
+    arun,
     awith_ids,
     check_choice,
     check_flag,
@@ -235,13 +235,13 @@ class SpanVectorStore(VectorStore):
                 document. Then nothing is deleted.
         """
         check_option_names(f"delete of {type(self).__name__}", options, ("where",))
-        delete(self.index, ids, options.get("where"))
+        run(delete(self.index, ids, options.get("where")))
         return True
 
     async def adelete(self, ids: list[str] | None = None, **options: Any) -> bool:
         """Like ``delete``."""
         check_option_names(f"adelete of {type(self).__name__}", options, ("where",))
-        await adelete(self.index, ids, options.get("where"))
+        await arun(delete(self.index, ids, options.get("where")))
         return True
 
     def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:

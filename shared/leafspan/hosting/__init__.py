@@ -29,7 +29,6 @@ from leafspan.hosting._options import (
 from leafspan.hosting._retriever import NamedStrategyRetriever, StrategyRetriever, retriever_tool
 from leafspan.hosting._stored import (
     HostObject,
-    adelete,
     awith_ids,
     delete,
     recognise,
@@ -63,7 +62,6 @@ __all__ = [
     "ToolsOptions",
     "Watched",
     "Watcher",
-    "adelete",
     "agent_tool",
     "agent_tools",
     "arun",

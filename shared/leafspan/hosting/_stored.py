@@ -76,30 +76,17 @@ async def _awith_id(view: View, id_: str) -> Document | Passage | None:
         return None
 
 
-def delete(view: View, ids: Iterable[str] | None, where: object) -> None:
-    """Delete documents by their ids or by a filter. Missing ids are ignored."""
+def delete(view: View, ids: Iterable[str] | None, where: object) -> Flow[None]:
+    """Delete documents by their ids or by a filter. Missing ids are ignored, and ids of passages refused."""
     listed = None if ids is None else _distinct(ids)
     if passages := [id_ for id_ in listed or () if _is_of_leaves(id_)]:
-        _check_are_documents(passages, view.delete(passages, dry_run=True))
-    view.delete(listed, where=where)
-
-
-async def adelete(view: View, ids: Iterable[str] | None, where: object) -> None:
-    """Like ``delete``."""
-    listed = None if ids is None else _distinct(ids)
-    if passages := [id_ for id_ in listed or () if _is_of_leaves(id_)]:
-        _check_are_documents(passages, await view.adelete(passages, dry_run=True))
-    await view.adelete(listed, where=where)
-
-
-def _check_are_documents(ids: Sequence[str], existing: Sequence[str]) -> None:
-    """Check that each id that looks like a passage's id is a document's id."""
-    wrong = next((id_ for id_ in ids if id_ not in existing), None)
-    if wrong is not None:
-        of = wrong.rsplit("#", 2)[0]
-        raise InvalidArgument(
-            f"ids must be document ids, got the passage id {shown(wrong)}: delete its document {shown(of)}"
-        )
+        documents = yield Call(view.delete, (passages,), {"dry_run": True}, native=view.adelete, what="delete")
+        wrong = next((id_ for id_ in passages if id_ not in documents), None)
+        if wrong is not None:
+            of = wrong.rsplit("#", 2)[0]
+            rule = f"ids must be document ids, got the passage id {shown(wrong)}"
+            raise InvalidArgument(f"{rule}: delete its document {shown(of)}")
+    yield Call(view.delete, (listed,), {"where": where}, native=view.adelete, what="delete")
 
 
 def _is_of_leaves(id_: str) -> bool:
