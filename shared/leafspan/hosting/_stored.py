@@ -10,6 +10,7 @@ from typing import TypeVar
 from leafspan.checks import check_flag, shown
 from leafspan.documents import IndexSettings, OpenOptions, checked_keys, content_hash, is_single, to_document
 from leafspan.errors import DocumentNotFound, InvalidArgument
+from leafspan.flows import Call, Flow
 from leafspan.indexing import NewVersion, split_document
 from leafspan.splitting import Splitter
 from leafspan.strategies import Reranked
