@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, Protocol
 
 from leafspan.checks import check_flag, check_text, shown
@@ -134,18 +135,14 @@ class OtherIndex(Strategy):
             "where": wheres[0] & wheres[1] if len(wheres) == 2 else next(iter(wheres), None),
         }
         questions = [None if query == _BLANK else query for query in queries]
-        rows: list[list[Passage]] = yield CallFunction(self._search, (questions, options), self._asearch)
+        search, asearch = partial(self.view.retrieve_many, **options), partial(self.view.aretrieve_many, **options)
+        request = CallFunction(search, (questions, self.strategy), asearch, what="another index")
+        rows: list[list[Passage]] = yield request
         candidates = [[_outside(passage) for passage in row] for row in rows]
         # As results of another source, so that the retrieval leaves out what the asking view does not show.
         shown_rows: list[list[Candidate]] = yield tuple(map(_as_host, range(len(candidates)), candidates))
         shown_ids = [{each.span.id for each in row} for row in shown_rows]
         return [[each for each in row if each.span.id in ids] for row, ids in zip(candidates, shown_ids, strict=True)]
-
-    def _search(self, queries: list[Query | None], options: Mapping[str, Any]) -> Any:
-        return self.view.retrieve_many(queries, self.strategy, **options)
-
-    async def _asearch(self, queries: list[Query | None], options: Mapping[str, Any]) -> Any:
-        return await self.view.aretrieve_many(queries, self.strategy, **options)
 
 
 def _outside(passage: Passage) -> Candidate:
