@@ -154,7 +154,7 @@ class Catalogue:
         return catalogue
 
     def unpacked(self) -> Catalogue:
-        """Return the catalogue with all rows in memory, for use after the reader is left."""
+        """Return the catalogue with all rows in memory, for use after the reading."""
         return Catalogue(dict(self.rows.items())) if isinstance(self.rows, StoredRows) else self
 
     @property

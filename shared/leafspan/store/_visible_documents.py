@@ -94,7 +94,7 @@ class VisibleDocuments:
         return everything.visible_to(self.scope) if self.scope else everything
 
     def unpacked(self) -> Flow[Catalogue]:
-        """The catalogue with all rows in memory, for use after the reader is left."""
+        """The catalogue with all rows in memory, for use after the reading."""
         return (yield from self.catalogue()).unpacked()
 
     def whole_catalogue(self, where: Where | None = None) -> Flow[Catalogue]:

@@ -18,7 +18,7 @@ from leafspan.engines._port import MOST_RESULTS, Field, Near, Notes, Record
 from leafspan.engines._tables import FlowTable, checked, checked_rows, in_batches
 from leafspan.engines.chroma._failures import caller_of
 from leafspan.engines.chroma._files import Use
-from leafspan.errors import DamagedIndex, ServerTimeout
+from leafspan.errors import ServerTimeout
 from leafspan.flows import Call, Flow, driver_awaits
 
 _MOST_RECORDS = 30_000  # results of one request, over all of its vectors: Chroma fails above 32,766
@@ -47,7 +47,6 @@ class Collection(FlowTable):
         self._handle = handle
         self._caller = caller or caller_of(handle)
         self._files: Use | None = None
-        self._lacking: str | None = None
         self._portions: defaultdict[str, Portions] = defaultdict(Portions)  # by method
         self.batch = batch
 
@@ -55,12 +54,6 @@ class Collection(FlowTable):
         """Return the same collection, which uses Chroma's files this way for each write."""
         twin = copy(self)
         twin._files = files
-        return twin
-
-    def lacking(self, why: str) -> Collection:
-        """Return the same collection without readable vectors; ``why`` is the error's message."""
-        twin = copy(self)
-        twin._lacking = why
         return twin
 
     def nearest(
@@ -167,8 +160,6 @@ class Collection(FlowTable):
     ) -> Call:
         function = getattr(self._handle, method)
         doing = f"{method} records of {self.name!r}"
-        if self._lacking is not None and (method == "query" or "embeddings" in options.get("include", ())):
-            raise DamagedIndex(self._lacking)
         if finish and self._files is not None:
             return self._caller.call(doing, self._files.call, (function,), options, finish=True)
         return self._caller.call(doing, function, (), options, finish=finish, read=read)
