@@ -26,7 +26,7 @@ from typing import Any
 
 from tests import processor_time
 
-IMPORTED = ("chromadb", "wordllama", "leafspan.cli", "leafspan.engines.chroma", "leafspan.indexing", "tests.corpus")
+IMPORTED = ("chromadb", "leafspan.cli", "leafspan.engines.chroma", "leafspan.indexing", "tests.corpus")
 _ROOT = Path(__file__).parents[1]
 _MOST_BYTES = 1 << 18
 _mutex = threading.Lock()
