@@ -96,7 +96,7 @@ class Corpus:
         ids, texts, counts = [], [], []
         for document in documents:
             pieces = split_into_leaves(document, splitter)
-            ids += [piece.id for piece in pieces]
+            ids += [str(piece.id) for piece in pieces]
             texts += [document.text[piece.start : piece.end] for piece in pieces]
             counts.append(len(pieces))
         return cls(documents, ids, texts, [0, *accumulate(counts)])
@@ -136,7 +136,7 @@ class Corpus:
         for document in self.documents:
             seen = set()
             for leaf in split_into_leaves(document, splitter):
-                spans = [(leaf.id, leaf.start, leaf.end)]
+                spans = [(str(leaf.id), leaf.start, leaf.end)]
                 for level, node in enumerate(leaf.ancestors):
                     spans.append((f"{document.id}/{level}/{node.first}", node.start, node.end))
                 parents = [id_ for id_, _, _ in spans[1:]] + [None]
