@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leafspan import Passage
+from leafspan import Document, Passage
 from leafspan.trace import Trace, TracedHit
 from leafspan.values import (
     OUTSIDE_VERSION,
@@ -27,6 +27,11 @@ from leafspan.values import (
     scored,
 )
 from tests.profiles import examples
+
+
+def test_a_document_with_values_of_wrong_types_can_be_shown() -> None:
+    assert repr(Document(None, 5, title=3)) == "Document('None', title='3', 1 characters, '5')"  # type: ignore[arg-type]
+
 
 V = "0a1b2c3d"
 ids = st.text(min_size=1).filter(lambda text: text.strip())

@@ -54,8 +54,9 @@ class Document:
     hidden: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        title = "" if self.title is None else f", title={first_words(self.title)}"
-        return f"Document({short_id(self.id)}{title}, {len(self.text):,} characters, {first_words(self.text)})"
+        title = "" if self.title is None else f", title={first_words(str(self.title))}"
+        text = str(self.text)  # of a wrong type, too: an error must be able to show the document
+        return f"Document({short_id(str(self.id))}{title}, {len(text):,} characters, {first_words(text)})"
 
     def _repr_html_(self) -> str | None:
         """Draw a picture for notebooks: the document's length, headings, leaves and text."""
