@@ -671,6 +671,28 @@ def test_a_tree_stays_if_its_document_changes_back_while_it_is_built(index, monk
     assert index.repair() == []
 
 
+def test_a_tree_that_was_up_to_date_and_that_another_build_has_replaced_meanwhile_stays(index, monkeypatch):
+    index.add(document("a", 16))
+    building(index, Asked(), across_documents=True)
+    deleted = []
+    find_outdated, delete = DocumentTrees.outdated, Collection.delete
+
+    def and_build_another(self):
+        outdated = find_outdated(self)
+        assert outdated == []
+        monkeypatch.undo()
+        index.add(document("a", 17))
+        building(index, Asked(), across_documents=True)
+        monkeypatch.setattr(Collection, "delete", lambda self, ids: deleted.extend(ids) or delete(self, ids))
+        return outdated
+
+    monkeypatch.setattr(DocumentTrees, "outdated", and_build_another)
+    building(index, Asked(), across_documents=True)
+    assert [id_ for id_ in deleted if "#t" in id_] == []
+    assert check_laws(index)
+    assert index.repair() == []
+
+
 def test_a_build_does_not_forget_what_another_one_has_just_kept(index):
     index.add([document("a", 16), document("b", 16)])
     other = Asked(rotten=["b15"])

@@ -169,9 +169,11 @@ class DocumentTrees:
         leaves = yield from read_consistently(self.store, self._leaf_roots, self.scope)
         whole = [shown for shown in unchanged if shown in summaries and shown in leaves]
         self.roots.update((shown, [*leaves[shown], *summaries[shown]]) for shown in whole)
-        lost = [shown for shown in unchanged if shown not in self.roots]
+        others = [shown for shown in unchanged if shown not in self.roots]
         self.unchanged = whole
-        yield from self.build(lost, bar, are_lost=True)
+        lost = {shown for shown in others if self._is_built(shown)}
+        yield from self.build(sorted(lost), bar, are_lost=True)
+        yield from self.build([shown for shown in others if shown not in lost], bar)  # another build has replaced them
 
     def add_failures(self, draft: TreeDraft) -> None:
         """Note the failures of a tree."""
