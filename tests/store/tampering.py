@@ -111,7 +111,7 @@ class Tampered:
         self.notice()
 
     def restore(self) -> None:
-        """Write all records as they were before, and replace what others have written."""
+        """Put the records back as they were, and delete those that others have added."""
         for name, answer in self.whole.items():
             handle = self._collection(name)
             if extra := set(handle.get(include=[])["ids"]) - set(answer["ids"]):

@@ -81,8 +81,7 @@ def distinct(documents: Iterable[Document]) -> Iterator[Document]:
         elif seen[document.id] != hash_:
             raise InvalidDocument(
                 f"two different documents of one add have the id {shown(document.id)}, so one would replace the "
-                "other: give "
-                "each an id of its own, or put chunks of one text together with chunks_of"
+                "other: give each an id of its own, or put chunks of one text together with chunks_of"
             )
 
 

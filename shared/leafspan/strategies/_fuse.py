@@ -31,6 +31,7 @@ _OTHER_NAMES: dict[str, Fusion] = {
     "concatenate": "maximum",
 }
 
+_RANK_CONSTANT = 60.0
 K = TypeVar("K", bound=Hashable)
 
 
@@ -52,7 +53,7 @@ class Ranked:
 
 
 def fuse(
-    lists: Sequence[Ranked], *, fusion: Fusion, rank_constant: float = 60, notes: Sequence[str] = ()
+    lists: Sequence[Ranked], *, fusion: Fusion, rank_constant: float = _RANK_CONSTANT, notes: Sequence[str] = ()
 ) -> list[Candidate]:
     """One list of all passages, each once, with what each list contributed to its score.
 
@@ -86,7 +87,7 @@ def fuse(
 
 
 def shares_of(
-    ranking: Sequence[tuple[K, float]], weight: float, fusion: Fusion, rank_constant: float = 60
+    ranking: Sequence[tuple[K, float]], weight: float, fusion: Fusion, rank_constant: float = _RANK_CONSTANT
 ) -> list[tuple[K, float]]:
     """What one list adds to the score of each of its keys; ``weight`` is not normalised."""
     if fusion == "rrf":
@@ -103,7 +104,6 @@ def shares_beside(
     others: Sequence[tuple[K, float]],
     weight: float,
     fusion: Fusion,
-    rank_constant: float = 60,
 ) -> list[tuple[K, float]]:
     """What ``others`` would get if they were in the list, without changing the list's own shares.
 
@@ -111,13 +111,13 @@ def shares_beside(
     empty, the others form a list of their own.
     """
     if not ranking:
-        return shares_of(others, weight, fusion, rank_constant)
+        return shares_of(others, weight, fusion)
     if fusion == "maximum":
         return [(key, score * weight) for key, score in others]
     scores = [score for _, score in ranking]
     if fusion == "rrf":
         ahead = ((key, sum(each > score for each in scores)) for key, score in others)
-        return [(key, weight / (rank_constant + 1 + rank)) for key, rank in ahead]
+        return [(key, weight / (_RANK_CONSTANT + 1 + rank)) for key, rank in ahead]
     (high, most), (low, least) = (scores[0], shares[0][1]), (scores[-1], shares[-1][1])
     if high == low:
         return [(key, most if score >= high else 0.0) for key, score in others]
