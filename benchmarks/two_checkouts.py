@@ -1,12 +1,13 @@
 """How fast a checkout is beside another checkout, such as main before a change.
 
-    python benchmarks/two_checkouts.py OTHER [--documents 3000] [--rounds 30] [--most 1.03] [--json FILE]
+    python benchmarks/two_checkouts.py OTHER [--documents 1000] [--pairs 7] [--rounds 10] [--most 1.03] [--json FILE]
 
 Each checkout runs in a separate process, with its own index of the same documents. The two take turns, a few milliseconds
-each, so that other work on the machine slows both. A figure is the time of this checkout over the time of the other one:
-the median of the ratios of the rounds, and the range of their middle half.
+each, so that other work on the machine slows both. Two processes of one checkout can differ by a third all their life, so
+several pairs are started, one after the other. A figure is the time of this checkout over the time of the other one: the
+median of the ratios of the rounds in each pair, then the median of the pairs, with the least and the greatest of them.
 
-Ends with 1 if a retrieval takes more than ``--most`` times as long as in the other checkout, or ``add`` over 5 % longer.
+Ends with 1 if a retrieval takes more than ``--most`` times as long as in the other checkout, or an ``add`` over 5 % longer.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from shuffled import shuffled_questions, shuffled_texts
 
 HERE = Path(__file__).parents[1]
 QUESTIONS = 20  # per turn
-ADDED = 40  # documents, at once
+ADDED = {"add of 40 documents": 40, "add of one document": 1}
 
 WORKER = """
 import json, sys, time
@@ -50,7 +51,7 @@ print(json.dumps([leafspan.__file__, list(strategies)]), flush=True)
 for line in sys.stdin:
     name, first, count = json.loads(line)
     seconds = []
-    if name == "add":
+    if name not in strategies:
         new = [Document(f"new-{n}", f"{n} {texts[n % len(texts)]}") for n in range(first, first + count)]
         began = time.perf_counter()
         index.add(new, progress=False)
@@ -103,24 +104,29 @@ class Side:
         return json.loads(line)
 
 
-def compare(ours: Side, theirs: Side, rounds: int, most: float) -> list[Figure]:
-    """Let the two take turns, and print and return the ratios. Ratios of retrievals must be at most ``most``."""
-    ratios: dict[str, list[float]] = {name: [] for name in (*ours.strategies, "add")}
+def compare(ours: Side, theirs: Side, rounds: int) -> dict[str, float]:
+    """Let a pair of processes take turns. Returns the median of the ratios of each strategy, and of each ``add``."""
+    ratios: dict[str, list[float]] = {name: [] for name in (*ours.strategies, *ADDED)}
     for number in range(-2, rounds):  # two rounds to warm up
         for name, found in ratios.items():
-            count = ADDED if name == "add" else QUESTIONS
+            count = ADDED.get(name, QUESTIONS)
             taken = {}
             for side in (ours, theirs) if number % 2 else (theirs, ours):
                 taken[side] = statistics.median(side.seconds(name, (number % 20) * count, count))
             if number >= 0:
                 found.append(taken[ours] / taken[theirs])
+    return {name: statistics.median(found) for name, found in ratios.items()}
+
+
+def report(pairs: list[dict[str, float]], most: float) -> list[Figure]:
+    """Print and return the median of the pairs. Ratios of retrievals must be at most ``most``."""
     figures = []
-    for name, found in ratios.items():
-        low, middle, high = statistics.quantiles(found, n=4)
-        figure = Figure(f"{name}: time over the other checkout's time", middle, "<=", 1.05 if name == "add" else most)
-        figures.append(figure)
-        verdict = "holds" if figure.passed else "FAILS"
-        print(f"  {verdict}  {middle:6.3f} <= {figure.bound:<5g} {name} (middle half {low:.3f} to {high:.3f})")
+    for name in pairs[0]:
+        found = [pair[name] for pair in pairs]
+        bound = 1.05 if name in ADDED else most
+        figures.append(Figure(f"{name}: time over the other checkout's time", statistics.median(found), "<=", bound))
+        verdict = "holds" if figures[-1].passed else "FAILS"
+        print(f"  {verdict}  {figures[-1].value:6.3f} <= {bound:<5g} {name} (pairs {min(found):.3f} to {max(found):.3f})")
     return figures
 
 
@@ -128,8 +134,9 @@ def main() -> int:
     """Measure, and print a line for each figure."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("other", type=Path, help="folder of another checkout")
-    parser.add_argument("--documents", type=int, default=3000, help="documents of about 30 leaves; default: 3000")
-    parser.add_argument("--rounds", type=int, default=30, help="turns of each; default: 30")
+    parser.add_argument("--documents", type=int, default=1000, help="documents of about 30 leaves; default: 1000")
+    parser.add_argument("--pairs", type=int, default=7, help="pairs of processes, one after the other; default: 7")
+    parser.add_argument("--rounds", type=int, default=10, help="turns of each in a pair; default: 10")
     parser.add_argument(
         "--most",
         type=float,
@@ -145,12 +152,15 @@ def main() -> int:
         data = [str(Path(folder) / name) for name in ("texts.json", "questions.json")]
         for path, values in zip(data, (texts, shuffled_questions(20 * QUESTIONS, generator)), strict=True):
             Path(path).write_text(json.dumps(values), encoding="utf-8")
-        ours = Side(HERE, Path(folder) / "ours", data)
-        theirs = Side(arguments.other.resolve(), Path(folder) / "theirs", data)
-        print(f"{arguments.documents:,} documents, {arguments.rounds} rounds")
-        figures = compare(ours, theirs, arguments.rounds, arguments.most)
-        ours.close()
-        theirs.close()
+        print(f"{arguments.documents:,} documents, {arguments.pairs} pairs of processes, {arguments.rounds} rounds")
+        ratios = []
+        for number in range(arguments.pairs):
+            ours = Side(HERE, Path(folder) / f"ours-{number}", data)
+            theirs = Side(arguments.other.resolve(), Path(folder) / f"theirs-{number}", data)
+            ratios.append(compare(ours, theirs, arguments.rounds))
+            ours.close()
+            theirs.close()
+        figures = report(ratios, arguments.most)
     write_results("two_checkouts", arguments, figures)
     return 0 if all_passed(figures) else 1
 
