@@ -9,6 +9,7 @@ import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import pytest
 
 from leafspan import Embedder, Finding, Index, Vector
 from leafspan.engines.chroma import _chroma
+from leafspan.engines.local import ChangeFile
 from tests import warm
 from tests.durability.children import ForkServer
 from tests.durability.test_full_disk import small_disk  # noqa: F401 (a fixture)
@@ -160,6 +162,49 @@ def test_the_next_add_writes_all_vectors_again_after_their_files_were_lost(
             nearest = leaves.query(query_embeddings=embed(["anything"]), n_results=2 * LEAVES)["ids"][0]
     assert len(nearest) > LEAVES
     assert not any(text in each.text for text in counting.texts for each in DOCUMENTS)
+
+
+def leave_half_written(folder: Path) -> None:
+    """Leave what a writer leaves that was killed while Chroma wrote its vector files."""
+    changes = ChangeFile(folder / "leafspan.changes")
+    changes.touching = changes.writing = True
+    for header in folder.glob("*/header.bin"):
+        header.write_bytes(header.read_bytes()[:10])
+
+
+@pytest.mark.parametrize("built", [False, True])
+def test_trees_are_built_after_a_writer_was_killed_while_chroma_wrote_its_vectors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, built: bool
+):
+    place = tmp_path / "kb"
+    build = partial(Index.build_tree, max_layers=1, across_documents=True, progress=False)
+    monkeypatch.setitem(_chroma._HNSW, "sync_threshold", 3 if built else 8)
+    with open_index({"path": str(place)}) as index:
+        index.add([document(f"d{number}", 1, 4) for number in range(2)])
+        if built:
+            build(index)
+        before = records(index)
+    leave_half_written(place)
+    with open_index({"path": str(place)}) as index:
+        again = build(index)
+        assert (again.unchanged, again.summaries) == ((2, 0) if built else (0, 3))
+        assert not index._store.has_lost
+        check_same(records(index), before)
+
+
+def test_an_index_is_copied_after_a_writer_was_killed_while_chroma_wrote_its_vectors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    place = tmp_path / "kb"
+    monkeypatch.setitem(_chroma._HNSW, "sync_threshold", 8)
+    with open_index({"path": str(place)}) as index:
+        index.add([document(f"d{number}", 1, 4) for number in range(2)])
+        before = records(index)
+    leave_half_written(place)
+    with open_index({"path": str(place)}) as index:
+        assert index.copy_to(tmp_path / "copy", progress=False).leaves == 8
+    with open_index({"path": str(tmp_path / "copy")}) as index:
+        check_same({**records(index), "manifest": before["manifest"]}, before)
 
 
 @pytest.fixture(scope="module")

@@ -136,7 +136,7 @@ class Mirror:
             if not reader.may_be_stale or (self._deferred > _MOST_DEFERRALS and not reader.is_stale):
                 snapshot = yield Call(self._compact, (snapshot,), finish=True)
                 self._deferred = self._appended = 0
-            self._snapshot = snapshot
+            self._snapshot, self._partial = snapshot, None  # which may hold removed files
             return snapshot  # type: ignore[no-any-return]
         finally:
             self._mutex.release()
@@ -238,7 +238,7 @@ class Mirror:
         return partial  # type: ignore[no-any-return]
 
     def _open_partly(self, catalogue: Catalogue) -> MirrorSnapshot:
-        for segments in (self._segments, None if self._partial is None else self._partial.segments):
+        for segments in (self._segments, None if (partial := self._partial) is None else partial.segments):
             snapshot = MirrorSnapshot(catalogue, [each for each in segments or () if each.problem is None])
             if snapshot.is_complete or self._folder.path is None:
                 return snapshot

@@ -152,7 +152,7 @@ class Reader(VisibleDocuments):
     def fetch_vectors(self, ids: Sequence[str]) -> Flow[dict[str, Any]]:
         """The vectors of these leaves, by id. A leaf that no longer exists is a StaleRead, a lost vector a DamagedIndex."""
         stored = yield from self._stored_ids(ids)
-        records = yield from self._leaves.get(list(stored), ["vector"])
+        records = yield from self._records(stored, ["vector"])
         vectors = {stored[id_]: record.vector for id_, record in records.items() if record.vector is not None}
         lengths = Counter(map(len, vectors.values()))
         if len(vectors) < len(set(ids)) or len(lengths) > 1:

@@ -65,6 +65,9 @@ def build_trees(trees: Trees, plan: Plan, store: Store, options: BuildOptions) -
         bar.close()
     failed = {UPPER_LAYERS, *build.failed_owners} if build.failed else set[str]()
     yield from remove_unused(store, tree_store, before, failed, scope, options.timeout)
+    for each in (store, tree_store):
+        if each.lost_vectors() == 0:  # noticed when this build opened Chroma
+            (yield from each.start_writing(options.timeout, None)).stop()  # it first writes what the segments have
     counts = len(build.unchanged), build.summaries, grower.requests, grower.reused
     return TreesBuilt(tuple(build.built), *counts, tuple(build.failed))
 
@@ -96,10 +99,8 @@ def _build_upper_layers(build: DocumentTrees, bar: Progress) -> Flow[None]:
     if draft.failures:
         build.add_failures(draft)
         return
-    layers: dict[str, DocumentToWrite] = {}
-    for node in draft.summaries:
-        tree = _layer_tree(node, view, build.plan.summarizer.identity)
-        layers.setdefault(tree.row.document_id, tree)
+    made = [_layer_tree(node, view, build.plan.summarizer.identity) for node in draft.summaries]
+    layers = {tree.row.document_id: tree for tree in made}
     new = [tree for id_, tree in layers.items() if not trees.has(id_, tree.row.hash)]
     build.summaries += len(new)
     yield from trees.write(new)
@@ -161,10 +162,9 @@ class DocumentTrees:
 
     def load_roots(self, bar: Progress) -> Flow[None]:
         """Load the tops of the unchanged trees. A tree that is no longer whole is built again."""
-        unchanged = self.unchanged
-        if not unchanged:
+        if not (unchanged := self.unchanged):
             return
-        # Damaged trees are built again.
+        # This leaves damaged trees out, and they are built again.
         summaries = yield from read_consistently(self.trees.store, self._summary_roots, leave_out=True)
         leaves = yield from read_consistently(self.store, self._leaf_roots, self.scope)
         whole = [shown for shown in unchanged if shown in summaries and shown in leaves]
