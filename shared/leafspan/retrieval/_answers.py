@@ -146,7 +146,7 @@ class Answers:
         elif isinstance(request, AskHost | ListLeaves):
             self.hits.append(len(answer))
         if self.record is not None and not isinstance(request, AskHost | CallFunction):  # the calls of these are recorded
-            self._note(request, answer, perf_counter() - began)
+            self.record.append(Answered(request, answer, perf_counter() - began))
         return answer
 
     def _answer_all(self, requests: tuple[Request, ...]) -> Flow[list[Any]]:
