@@ -13,6 +13,7 @@ from leafspan.lab.evaluation._questions import (
     read_questions,
     save_questions,
 )
+from leafspan.lab.evaluation._threshold import Threshold, choose_threshold
 from leafspan.lab.evaluation._tuning import Tuning, atune, tune
 
 __all__ = [
@@ -21,9 +22,11 @@ __all__ = [
     "Comparison",
     "Evaluation",
     "Question",
+    "Threshold",
     "Tuning",
     "atune",
     "check_can_plot",
+    "choose_threshold",
     "evaluate",
     "make_questions",
     "plain_question",

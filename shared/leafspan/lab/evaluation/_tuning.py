@@ -216,11 +216,11 @@ async def atune(
 def _configs(index: View, strategy: object) -> list[Config]:
     """The base, then the configurations to try."""
     if isinstance(strategy, Sequence) and not isinstance(strategy, str):
-        configs = [_config(index, each) for each in strategy]
+        configs = [config_in(index, each) for each in strategy]
         if len(configs) < 2:
             raise InvalidArgument(f"strategies to choose from must be two or more, got {len(configs)}")
         return configs
-    base = _config(index, strategy)
+    base = config_in(index, strategy)
     own = base.defaults().strategy
     others = [each for each in _variants(own) if each != own]
     if not others:
@@ -230,7 +230,7 @@ def _configs(index: View, strategy: object) -> list[Config]:
     return [base, *(replace(base, strategy=each) for each in others)]
 
 
-def _config(index: View, strategy: object) -> Config:
+def config_in(index: View, strategy: object) -> Config:
     """The given configuration, or a strategy with the index's limits."""
     defaults = index._sources.defaults
     if isinstance(strategy, Config):
