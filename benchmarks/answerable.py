@@ -1,12 +1,17 @@
 """Whether an index has an answer at all, for indexes of any size and several languages; and the fit of the formula.
 
-    python benchmarks/answerable.py --data FOLDER [--embedder NAME] [--fit] [--json FILE]
+    python benchmarks/answerable.py --data FOLDER [--embedder NAME] [--fit | --near-misses] [--json FILE]
 
 FOLDER holds a folder for each question set: see ``build_data.py``. Of each set, the command makes indexes of about 10, 40,
 150 and 600 leaves, and one of all documents. Each index gets questions that it can answer, and foreign questions. In
 English, foreign questions come from other sets; in other languages, they are about documents that were left out. For each
 index, the command prints how well the probabilities separate the two kinds (AUC), and the shares of questions that
 ``Hybrid(min_answer_probability=0.5)`` keeps and refuses.
+
+Before them come near misses: squad's questions that no document answers, though a document is about their subject
+(``unanswerable.jsonl``). The command prints the share of them that is refused, and the share of answerable questions that
+is kept, at 0.5 and at thresholds from ``leafspan.lab.choose_threshold``. Half of the answerable questions choose the
+threshold, the other half measures it. ``--near-misses`` measures only these, and needs only squad.
 
 Then come the twelve rules of a company, each a document of one sentence, in German and in English.
 
@@ -32,11 +37,23 @@ from statistics import fmean
 import numpy as np
 from calibration import EVERY_LEAF, EveryLeaf, area_under_curve
 from numpy.typing import NDArray
-from question_sets import Documents, Questions, add_data_option, load_documents, load_questions, what_is_absent
+from question_sets import (
+    ASKED,
+    UNANSWERABLE,
+    Documents,
+    Questions,
+    add_data_option,
+    evenly_spaced,
+    load_documents,
+    load_questions,
+    load_unanswerable,
+    what_is_absent,
+)
 from results import Figure, add_json_option, all_passed, print_figures, write_results
 from rules import FOREIGN, QUESTIONS, RULES
 
 from leafspan import BM25, Document, Hybrid, Index
+from leafspan.lab import Question, choose_threshold
 from leafspan.strategies.scoring import COVERAGE, ODDS, SIZE, absence_weight, answer_probability, total_weight
 
 SETS = {
@@ -58,6 +75,8 @@ LEAST_OWN = 3
 WORDS_A_LEAF = 30
 SHARE = 0.02  # see the formula
 LEAST_AUC, LEAST_KEPT, LEAST_REFUSED = 0.95, 0.85, 0.85  # means over the indexes
+PROMISES = (0.8, 0.9, 0.95)  # shares of the answerable questions
+CHANCE = 0.05  # the share of some questions may be this much below the mean, which is promised
 LEAST_RULES = 10  # of the twelve, found and kept; one less must be first
 
 
@@ -174,6 +193,36 @@ def report(asked: Sequence[Asked]) -> Iterator[Figure]:
         yield Figure(row, fmean(values_of_row), ">=", least, "mean")
 
 
+def report_near_misses(folder: Path, embedder: str | None) -> Iterator[Figure]:
+    """What thresholds keep of squad's answerable questions, and what they refuse of its near misses."""
+    missed = evenly_spaced(load_unanswerable(folder, "squad"), ASKED)
+    if not missed:
+        print(
+            f"\nnear misses are not measured: {folder / 'squad' / UNANSWERABLE} is absent. `build_data.py squad` makes it"
+        )
+        return
+    asked = evenly_spaced(load_questions(folder, "squad"), 2 * ASKED)
+    own = [
+        Question(each["text"], relevant=[answer["doc_id"] for answer in each["answers"]], id=each["id"]) for each in asked
+    ]
+    choosing, others = own[::2], own[1::2]
+    texts = [each.text for each in others], [each["text"] for each in missed]
+    print(f"\n{f'near misses: {len(missed)}':<28}{'threshold':>10}{'kept':>8}{'refused':>9}")
+    with tempfile.TemporaryDirectory() as place, Index.open(place, embedder=embedder) as index:
+        documents = load_documents(folder, "squad")
+        index.add([Document(each["id"], each["text"], each.get("title")) for each in documents], progress=False)
+        for keep in (None, *PROMISES):
+            promise = "without a promise" if keep is None else f"{keep} is promised"
+            value = 0.5 if keep is None else choose_threshold(index, choosing, Hybrid(), keep=keep, progress=False).value
+            strict = Hybrid(min_answer_probability=value)
+            kept, left = (fmean(map(bool, index.retrieve_many(some, strict, k=1))) for some in texts)
+            print(f"{promise:<28}{value:>10.3f}{kept:>8.3f}{1 - left:>9.3f}", flush=True)
+            part = f"squad, near misses, {promise}"
+            yield Figure("threshold", value, part=part)
+            yield Figure("near misses refused", 1 - left, part=part)
+            yield Figure("own kept", kept, None if keep is None else ">=", None if keep is None else keep - CHANCE, part)
+
+
 def report_rules(embedder: str | None) -> Iterator[Figure]:
     """How many of the twelve rules are found first, how many are kept, and how many foreign questions are refused."""
     for language, rules in RULES.items():
@@ -240,15 +289,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add_data_option(parser, required=True)
     parser.add_argument("--embedder", help="the embedder (default: the bundled one)")
-    parser.add_argument("--fit", action="store_true", help="fit the numbers, too")
+    more = parser.add_mutually_exclusive_group()
+    more.add_argument("--fit", action="store_true", help="fit the numbers, too")
+    more.add_argument("--near-misses", action="store_true", help="measure only near misses")
     add_json_option(parser)
     options = parser.parse_args()
-    for name, folder in SETS.items():
+    for name, folder in {"squad": ""}.items() if options.near_misses else SETS.items():
         if absent := what_is_absent(options.data / folder, [name]):
             print(absent, file=sys.stderr)
             return 2
-    asked = list(ask_all(options.data, options.embedder))
-    figures = [*report(asked), *report_rules(options.embedder), *(report_fit(asked) if options.fit else ())]
+    figures = list(report_near_misses(options.data, options.embedder))
+    if not options.near_misses:
+        asked = list(ask_all(options.data, options.embedder))
+        figures += [*report(asked), *report_rules(options.embedder), *(report_fit(asked) if options.fit else ())]
     print_figures([each for each in figures if each.bound is not None])
     write_results("answerable", options, figures)
     return int(not all_passed(figures))

@@ -19,6 +19,9 @@ T = TypeVar("T")
 ASKED = 400
 """Number of questions of a set that the benchmarks ask."""
 
+UNANSWERABLE = "unanswerable.jsonl"
+"""The file with a set's questions that no document answers."""
+
 
 def add_data_option(parser: argparse.ArgumentParser, *, required: bool) -> None:
     """Add ``--data FOLDER``."""
@@ -49,6 +52,12 @@ def load_documents(folder: Path, name: str) -> Documents:
 def load_questions(folder: Path, name: str) -> Questions:
     """All questions of a set: each has an ``id`` and a ``text``, and ``answers`` or ``relevant`` documents."""
     return _read(folder / name / "queries.jsonl")
+
+
+def load_unanswerable(folder: Path, name: str) -> Questions:
+    """The questions that no document of the set answers, each with an ``id`` and a ``text``; empty without the file."""
+    file = folder / name / UNANSWERABLE
+    return _read(file) if file.is_file() else []
 
 
 def evenly_spaced(items: Sequence[T], count: int) -> Sequence[T]:
