@@ -70,14 +70,14 @@ def _id_of(document: Document | ForeignDocument) -> str:
         return ""
 
 
-def distinct(documents: Iterable[Document]) -> Iterator[Document]:
-    """Yield each document once, in order."""
+def distinct(documents: Iterable[Document]) -> Iterator[tuple[Document, str]]:
+    """Yield each document once, in order, with the hash of its content."""
     seen: dict[str, str] = {}
     for document in documents:
         hash_ = content_hash(document)
         if document.id not in seen:
             seen[document.id] = hash_
-            yield document
+            yield document, hash_
         elif seen[document.id] != hash_:
             raise InvalidDocument(
                 f"two different documents of one add have the id {shown(document.id)}, so one would replace the "

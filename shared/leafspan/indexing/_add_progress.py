@@ -31,14 +31,14 @@ class AddProgress:
         self._mutex = threading.Lock()  # one group is written while the next one is split and embedded
         self.close = self._bar.close
 
-    def reading(self, documents: Iterable[Document]) -> Iterator[Document]:
+    def reading(self, documents: Iterable[tuple[Document, str]]) -> Iterator[tuple[Document, str]]:
         """Yield the documents, and count each when it is read."""
-        for document in documents:
+        for document, hash_ in documents:
             with self._mutex:
                 self._documents_read += 1
                 self._characters_read += len(document.text)
                 self._bar.say("Reading", _documents(self._documents_read), done=self._done, total=self._total)
-            yield document
+            yield document, hash_
         self._total = _STEPS * self._characters_read
 
     def unchanged(self, document: Document) -> None:

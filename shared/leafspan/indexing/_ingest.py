@@ -114,8 +114,7 @@ def ingest(
         show=options.progress,
         at_once=isinstance(documents, Sequence),
     )
-    reading = rules.reading
-    return Added(ingested.added, ingested.replaced, len(ingested.unchanged), reading.skipped, reading.left_out)
+    return Added(ingested.added, ingested.replaced, len(ingested.unchanged), rules.reading.skipped, rules.reading.left_out)
 
 
 def ingest_accepted(
@@ -141,7 +140,7 @@ def ingest_accepted(
             yield from finish_interrupted(target.store)
         progress = AddProgress(show)
         try:
-            checked: Iterable[Document] = progress.reading(distinct(documents))
+            checked: Iterable[tuple[Document, str]] = progress.reading(distinct(documents))
             if at_once:
                 checked = yield Call(list, (checked,))
             files = KnownFiles(target.store, target.scope)
@@ -170,9 +169,9 @@ class _Ingestion:
     dry_run: bool
     may_replace: Callable[[Row], bool] | None
     workers: Workers | None
-    documents: Iterator[Document]  # that were not read yet
+    documents: Iterator[tuple[Document, str]]  # that were not read yet, with their hashes
     files: KnownFiles
-    looked_up: deque[Document] = field(default_factory=deque)
+    looked_up: deque[tuple[Document, str]] = field(default_factory=deque)
     rows: Mapping[str, Row] = field(default_factory=dict)  # of the documents that were looked up
     left_over: SplitDocument | None = None  # did not fit into the last group
     languages: Counter[str] | None = None  # of the view's earlier documents, once the language of a new one is uncertain
@@ -235,21 +234,22 @@ class _Ingestion:
         scope = self.target.scope
         while True:
             while not self.looked_up:  # read and look up several at once
-                documents = yield Call(list, (islice(self.documents, _LOOKED_UP),))  # this may read files
-                if not documents:
+                read = yield Call(list, (islice(self.documents, _LOOKED_UP),))  # this may read files
+                if not read:
                     return None
-                documents = yield from self.files.with_stored_ids(documents)
+                documents = yield from self.files.with_stored_ids([document for document, _ in read])
                 ids = [id_ for each in documents for id_ in (scope.stored_ids(each.id) if scope else [each.id])]
                 self.rows = yield from read_consistently(self.target.store, partial(Reader.rows, ids=ids))
-                self.looked_up.extend(documents)
-            shown = self.looked_up.popleft()
+                self.looked_up.extend(zip(documents, (hash_ for _, hash_ in read), strict=True))
+            shown, hash_ = self.looked_up.popleft()
             document = shown if scope is None else scope.stamped(shown, scope.place(shown.id, self.rows))
             self.shown_ids[document.id] = shown.id
             row = self.rows.get(document.id)
             current = None if row is None or row.version is None else row
             if current is not None:
                 self._check_replacing(shown, current)
-            hash_ = yield Call(hash_of, (document,))
+            if scope is not None or isinstance(document, FileDocument):  # with the scope's values, or its place in the file
+                hash_ = yield Call(hash_of, (document,))
             if current is not None and current.hash == hash_:
                 self.unchanged.append(shown.id)
                 if current.leftovers:
