@@ -23,6 +23,7 @@ from leafspan import (
     Tree,
     Vector,
 )
+from leafspan.spans import shown_text
 from leafspan.values import LeafId
 
 GUIDE = """# Guide
@@ -182,6 +183,18 @@ def test_the_rows_of_a_table_stand_under_its_header(lamps: Index):
     assert lamps.retrieve("price", BM25(), k=9)[-1].headings == ("Lamps", HEADER)  # the header is searched with each row
     whole = lamps.retrieve("Lamp 17", ParentDocument(base=BM25(), level=None), candidates=1)
     assert whole[0].headings == ("Lamps",)  # which has the header in its text
+
+
+def test_rows_are_found_and_shown_with_the_caption_years_and_units_of_their_table(tmp_path: Path):
+    above = ["Sales of lamps:", "", "|  | Fiscal |  |", "|---|---|---|", "|  | 2019 | 2018 |", "| (in millions) |  |  |"]
+    with Index.open(tmp_path / "kb", splitter=HierarchicalSplitter(20, (60,))) as index:
+        index.add(Document("lamps", "\n".join([*above, *(f"| Lamp {n} | {n} | {n + 1} |" for n in range(20))])))
+        for question in ("sales of lamp 17", "lamp 17 in 2018", "lamp 17 in millions"):
+            (found,) = index.retrieve(question, BM25(), k=1)
+            assert "Lamp 17" in found.text
+            assert shown_text(found).startswith(
+                "| Sales of lamps: (in millions) | Fiscal 2019 | 2018 |\n| --- | --- | --- |\n| L"
+            )
 
 
 def test_a_table_in_one_leaf_and_rows_beside_it_have_no_header_of_their_own(tmp_path: Path):

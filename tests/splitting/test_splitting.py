@@ -499,7 +499,7 @@ TABLES = {
     "| a | b |\n|---|---|\n| 1 | 2 |\n": ["a | b"],
     "a | b\n--|--\n1 | 2\nno row": ["a | b"],
     "| one |\n|-----|\n| 1 |": ["one"],
-    "text\r\n| a | b |\r\n|:-:|--:|\r\n| 1 | 2 |\r\n\r\nx": ["a | b"],
+    "One.\r\n| a | b |\r\n|:-:|--:|\r\n| 1 | 2 |\r\n\r\nx": ["a | b"],
     "| a \\| b | c |\n|---|---|\n| 1 | 2 |": ["a \\| b | c"],
     "|a|\n|-|\n|1|\n\n|b|\n|-|\n|2|": ["a", "b"],
     "| a | b |\n|---|\n| 1 | 2 |": [],  # another number of columns
@@ -508,6 +508,20 @@ TABLES = {
     "|---|---|\n| 1 | 2 |": [],
     "a - b | c\n- d | e": [],
     "": [],
+    # Captions: a short line above the table
+    "Prices (in euros)\n\n| a | b |\n|---|---|\n| 1 | 2 |": ["Prices (in euros) a | b"],
+    "We sell tea. The prices are:\n\n|  | b |\n|---|---|\n| 1 | 2 |": ["The prices are: | b"],
+    "We sell tea.\n\n| a | b |\n|---|---|\n| 1 | 2 |": ["a | b"],
+    "# Tea\n\n| a | b |\n|---|---|\n| 1 | 2 |": ["a | b"],
+    "Tea\n\n\n\n| a | b |\n|---|---|\n| 1 | 2 |": ["a | b"],
+    f"{'Tea ' * 50}\n\n| a | b |\n|---|---|\n| 1 | 2 |": ["a | b"],
+    # Headers of several rows
+    "|  | Fiscal |  |\n|---|---|---|\n|  | 2019 | 2018 |\n| (in millions) |  |  |\n| Tea | 1 | 2 |\n|  | 3 | 4 |": [
+        "(in millions) | Fiscal 2019 | 2018"
+    ],
+    "| a | b |\n|---|---|\n|  | 1 |\n| Tea | 2 |": ["a | b"],  # each column has a name
+    "|  | b |\n|---|---|\n|  | 1 |": [" | b"],  # the last row does not belong to the header
+    "|  | b |\n|---|---|\n|  | 1 | 2 |\n| Tea | 2 |": [" | b"],  # another number of columns
 }
 
 

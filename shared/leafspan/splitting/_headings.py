@@ -35,7 +35,8 @@ LINE_END = re.compile(r"\r\n?|\n")
 # The line below the column names. It matches a blank or a dash possessively (?+), as above.
 _DASHES = re.compile(r"[ \t]*+\|?+[ \t]*+:?+-++:?+[ \t]*+\|[-:| \t]*+[\r\n]*+")
 _PIPE = re.compile(r"(?<!\\)\|")
-_LONGEST_HEADER = 200  # characters of column names
+_LONGEST_HEADER, _LONGEST_CAPTION = 300, 150  # characters of a caption and column names, and of the caption
+_NO_CAPTION = re.compile(r"[#`<>|]|[^|]*\||.*\.\Z|[\W\d_]*\Z")  # markup, a row, a sentence, or no words
 
 
 class Heading(NamedTuple):
@@ -52,7 +53,7 @@ class Table(NamedTuple):
 
     start: int  # its first character
     end: int  # the character after its last line end
-    header: str  # its column names, such as ``"Name | Price"``, at most 200 characters
+    header: str  # its caption and column names, such as ``"Prices in euros: Name | Price"``, at most 300 characters
 
 
 def find_headings(text: str) -> list[Heading]:
@@ -119,9 +120,25 @@ def find_tables(text: str) -> list[Table]:
         names = _cells(lines[first])
         if any(names) and len(names) == len(_cells(lines[first + 1])):
             after = next((row for row in range(number, len(lines)) if "|" not in lines[row]), len(lines))
-            tables.append(Table(starts[first], starts[after], " | ".join(names)[:_LONGEST_HEADER]))
+            tables.append(Table(starts[first], starts[after], _header(lines, first, after)))
             number = after + 1
     return tables
+
+
+def _header(lines: list[str], first: int, after: int) -> str:
+    """Return a table's caption, and the names of its columns from its first rows: those without a name of their own."""
+    rows = [_cells(lines[first])]
+    for line in lines[first + 2 : min(after - 1, first + 6)] if not all(rows[0]) else ():
+        cells = _cells(line)
+        if len(cells) != len(rows[0]) or cells[0][:1] not in ("", "("):
+            break
+        rows.append(cells)
+    names = [" ".join(filter(None, column)) for column in zip(*rows, strict=True)]
+    above = next((line.strip() for line in lines[max(first - 3, 0) : first][::-1] if line.strip()), "")
+    caption = re.split(r"(?<=[.!?])\s+", above)[-1]
+    if len(caption) <= _LONGEST_CAPTION and not _NO_CAPTION.match(caption):
+        names[0] = f"{caption} {names[0]}".rstrip()
+    return " | ".join(names)[:_LONGEST_HEADER]
 
 
 def _cells(line: str) -> list[str]:
