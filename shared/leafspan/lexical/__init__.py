@@ -24,10 +24,11 @@ from leafspan.lexical._leaf_words import (
     plain_words_of,
     terms_digest,
 )
-from leafspan.lexical._postings import build_postings, encode, length_of, merge_postings
+from leafspan.lexical._numbers import other_numbers
+from leafspan.lexical._postings import AnotherTerm, build_postings, encode, length_of, merge_postings
 from leafspan.lexical._rank_bm25_engine import RankBM25
 from leafspan.lexical._ranking import Corpus, QueryTerms, Scores, best, score_reached_by
-from leafspan.lexical._terms import AnotherTerm, NodeScores, starts_of
+from leafspan.lexical._terms import NodeScores, starts_of
 from leafspan.lexical._tokens import find_plain_words, other_writings
 from leafspan.lexical._variants import BM25Settings
 
@@ -59,6 +60,7 @@ __all__ = [
     "matching_words",
     "merge_leaf_words",
     "merge_postings",
+    "other_numbers",
     "other_writings",
     "plain_words_of",
     "probe_terms",

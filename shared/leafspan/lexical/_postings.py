@@ -18,7 +18,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from leafspan.lexical._tokens import HYPHENATED
@@ -31,6 +31,12 @@ if TYPE_CHECKING:
 _CACHED_TERMS = 10_000
 _WORTH_A_LIST = 200  # terms for each lookup so far: an index that changes often makes no long list
 _LEAF_BITS = 32  # a term's place and a leaf's number share 64 bits, with the leaf in the lower ones
+
+
+class AnotherTerm(str):
+    """A term for words of the query in another writing, which has terms of its own. It adds nothing to ``Scores.ideal``."""
+
+    ALL_OF = "\0"  # joins terms that a leaf must have together; it has them as often as the rarest one
 
 
 def length_of(terms: Sequence[str]) -> int:
@@ -129,6 +135,8 @@ class Postings:
 
     def find(self, term: str) -> tuple[NDArray[np.uint32], NDArray[np.unsignedinteger[Any]]] | None:
         """Return the leaves that have a term, in ascending order, and how often each has it, or None if no leaf has it."""
+        if isinstance(term, AnotherTerm) and term.ALL_OF in term:
+            return reduce(_in_both, map(self.find, term.split(term.ALL_OF)))
         if (place := self.place(term)) is None:
             return None
         leaves = slice(self._row_ends[place], self._row_ends[place + 1])
@@ -252,3 +260,13 @@ def _keep(part: Postings, mask: NDArray[np.bool_] | None, *, first: int) -> _Kep
     rows, counts = number[part.rows[marked]], part.counts[marked]
     of_leaves = part.lengths[mask], part.starts[mask], part.readings[mask]
     return _KeptLeaves(*of_leaves, words, frequencies[frequencies > 0], rows, counts)
+
+
+def _in_both(one: Any, other: Any) -> Any:
+    """Return the leaves that two terms have, and how often the rarer one occurs in each."""
+    import numpy as np
+
+    if one is None or other is None:
+        return None
+    rows, places, other_places = np.intersect1d(one[0], other[0], assume_unique=True, return_indices=True)
+    return rows, np.minimum(one[1][places], other[1][other_places])

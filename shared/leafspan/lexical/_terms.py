@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from leafspan.lexical._postings import Postings
+from leafspan.lexical._postings import AnotherTerm, Postings
 from leafspan.lexical._variants import BM25Settings
 
 if TYPE_CHECKING:
@@ -17,10 +17,6 @@ if TYPE_CHECKING:
     Mask = NDArray[np.bool_]
 
 _MOST_KEPT = 1 << 20  # leaves of all terms together, about 40 bytes each
-
-
-class AnotherTerm(str):
-    """A term for words of the query in another writing, which has terms of its own. It adds nothing to ``Scores.ideal``."""
 
 
 class NodeTerm(NamedTuple):

@@ -25,6 +25,7 @@ from leafspan.lexical import (
     code_of,
     find_language,
     keeps_leaf_words,
+    other_numbers,
     other_writings,
     read_as,
     reading_number,
@@ -228,27 +229,37 @@ class LexicalIndex:
         if not isinstance(self.analyzer, Analyzer):
             return with_others
         others = other_writings(question)
+        has_number = "quarter" in question.lower() or any(map(str.isdecimal, question))
         for reading, bag in terms.items():
             analyzer = read_as(self.analyzer, reading or 0)
             assert isinstance(analyzer, Analyzer)
             terms_of = terms_of_chunks(analyzer)
             others_in_leaves = [
-                (term, [terms_of[word] for word in other.words])
+                (term, [terms_of[word] for word in other.words], any(map(str.isdecimal, term)) or _ANOTHER_WRITING, 1.0)
                 for other in others
                 if not other.after_blank or terms_of[other.words[0]]
                 for term in terms_of[other.chunk]
                 if corpus.has(term) and term not in bag
             ]
+            for chunk, own, weight in other_numbers(question, analyzer.language) if has_number else ():
+                some = list(dict.fromkeys(terms_of[chunk]))
+                if all(map(corpus.has, some)) and (new := sum(term not in bag for term in some)):
+                    share = weight * new / len(some)
+                    words = [terms_of[word] for word in own.split()]
+                    others_in_leaves.append((AnotherTerm.ALL_OF.join(some), words, share, share))
             if not others_in_leaves:  # as for most questions
                 continue
-            every = {each for term, words in others_in_leaves for each in (term, *chain.from_iterable(words))}
+            every = {
+                each for term, words, *_ in others_in_leaves for each in (AnotherTerm(term), *chain.from_iterable(words))
+            }
+            if self.mirror is not None and self.mirror.is_shared:
+                collect(partial(part.find, term) for part in corpus.postings for term in every)
             idf = corpus.idf(every, reading, settings=settings, counting=counting)
             more = dict(bag)
-            for term, words in others_in_leaves:
+            for term, words, share, most in others_in_leaves:
                 replaced = sum(max(map(idf.__getitem__, word), default=0.0) for word in words)
                 if replaced and idf[term]:
-                    share = 1.0 if any(map(str.isdecimal, term)) else _ANOTHER_WRITING
-                    more[AnotherTerm(term)] = min(1.0, share * replaced / idf[term])
+                    more[AnotherTerm(term)] = max(min(most, share * replaced / idf[term]), more.get(term, 0.0))
             with_others[reading] = more
         return with_others
 
