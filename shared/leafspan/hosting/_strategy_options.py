@@ -63,20 +63,14 @@ class BM25Options:
 
 @options_of(strategies.Hybrid)
 class HybridOptions:
-    weights: tuple[float, float] = (0.55, 0.45)
-    fusion: Fusion = "relative_score"
-    depth: int | tuple[int, int] = (100, 50)
-    scales: tuple[float, float, float] = (0.3, 0.3, 0.3)
-    soft_matches: float = 0.5
-    neighbour_bonus: float = 0.3
-    calibrate: bool = True
+    weights: tuple[float, float] = (0.7, 0.3)
     min_score: float | None = None
     min_answer_probability: float | None = None
     bm25: BM25Settings | None = None
     instruction: str = ""
     summaries: bool = False
     summary_bonus: float = 0.0
-    references: float = 0.6
+    references: float = 0.8
     aliases: str | None = "aliases"
 
 

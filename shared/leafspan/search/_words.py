@@ -32,11 +32,11 @@ from leafspan.lexical import (
     terms_of_chunks,
     terms_of_question,
 )
-from leafspan.search._evidence import Evidence
+from leafspan.search._evidence import LEAVES, best_leaves, best_nodes, leaves_with_most_evidence
 from leafspan.search._soft_matches import SoftMatcher, words_of
 from leafspan.segments import Mirror, MirrorSnapshot, collect, in_parts
 from leafspan.store import Catalogue, Reader, Selection
-from leafspan.strategies import LexicalMatches, LexicalSearch, SoftMatches
+from leafspan.strategies import LexicalMatches, LexicalSearch, MatchingNodes, SoftMatches
 from leafspan.values import LeafId, to_hits
 
 _ANOTHER_WRITING = 0.5  # weight of a word that documents write in another way; codes are not written by chance
@@ -153,9 +153,9 @@ class LexicalIndex:
             return [(leaf.document_id, leaf.ordinal) for leaf in shown(rows)]
 
         @cache
-        def first_leaf(document_id: str) -> int | None:
+        def rows_of(document_id: str) -> slice | None:
             stored = visible.stored_id(document_id)
-            return None if stored is None else snapshot.first_row(stored)
+            return None if stored is None else snapshot.rows_of(stored)
 
         matches = []
         settings = request.bm25 or self._settings
@@ -173,28 +173,25 @@ class LexicalIndex:
             collect(partial(part.find, term) for part in corpus.postings for term in terms_to_read)
         for question, terms, reading in zip(request.texts, terms_of_all, own, strict=True):
             has_words = any(terms.values())
-            nodes: list[NodeScores] = []
+            larger: list[NodeScores] = []
             idf: dict[str, float] = {}
             if request.scales is None:
                 scores = corpus.score(terms, settings=settings, counting=counting, own=reading)
             else:
-                scores, nodes, idf = corpus.score_with_nodes(terms, settings=settings, counting=counting, own=reading)
+                scores, larger, idf = corpus.score_with_nodes(terms, settings=settings, counting=counting, own=reading)
             if wanted is not None:
                 scores = replace(scores, marked=scores.present & wanted)
-            rows = best(scores, request.count, order)
+            rows = best(scores, request.count if request.scales is None else max(request.count, LEAVES), order)
             values = scores.scores[rows].tolist()
+            hits = to_hits(shown(rows[: request.count]), values[: request.count])
             if request.scales is None:
-                hits = to_hits(shown(rows), values)
                 matches.append(LexicalMatches(hits, scores.ideal, has_words=has_words, leaves=scores.leaves))
                 continue
-            evidence = Evidence(rows, values, nodes, wanted, request.scales, order, corpus.leaves, first_leaf)
-            read = self.analyzer if reading is None else read_as(self.analyzer, reading)
-            words = words_of(question, read, idf)
-            among, shares = evidence.among(request.count)
-            leaves = dict(zip(among, shown(among), strict=True))  # the hits are among them
-            hits = to_hits(map(leaves.__getitem__, rows), values)
-            all_hits = to_hits(leaves.values(), shares)
-            matches.append(LexicalMatches(hits, scores.ideal, evidence.nodes, all_hits, words, has_words, scores.leaves))
+            nodes = MatchingNodes(rows_of, (best_leaves(rows, values), *best_nodes(larger, wanted)))
+            most = leaves_with_most_evidence(nodes, request.scales, request.count, larger[-1].firsts, order)
+            among = [hit.leaf for hit in hits] + shown(list(set(most.tolist()).difference(rows[: request.count])))
+            words = words_of(question, self.analyzer if reading is None else read_as(self.analyzer, reading), idf)
+            matches.append(LexicalMatches(hits, scores.ideal, nodes, among, words, has_words, scores.leaves))
         return matches
 
     def _own(self, texts: Sequence[str], readings: Sequence[int]) -> list[int | None]:

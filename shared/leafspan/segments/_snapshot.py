@@ -197,7 +197,7 @@ class MirrorSnapshot:
         for leaf in leaves:
             document_id = leaf.document_id
             if document_id not in of_documents:
-                of_documents[document_id] = self._find(visible.stored_id(document_id) or "")
+                of_documents[document_id] = self.rows_of(visible.stored_id(document_id) or "")
             of_document = of_documents[document_id]
             if of_document is None or of_document.start + leaf.ordinal >= of_document.stop:
                 raise StaleRead
@@ -247,7 +247,7 @@ class MirrorSnapshot:
             return np.concatenate([np.empty(0, bool), *masks])
         if len(selection.ids) * 8 < sum(map(len, self._current)):  # few documents: look up each of them
             mask = np.zeros(self.leaves, bool)
-            for rows in map(self._find, selection.ids):
+            for rows in map(self.rows_of, selection.ids):
                 if rows is not None:
                     mask[rows] = True
             return mask
@@ -265,12 +265,7 @@ class MirrorSnapshot:
             self._numberings[numbering] = numbers = [numbering.places_of(segment.documents) for segment in self.segments]
         return numbers
 
-    def first_row(self, document_id: str) -> int | None:
-        """The row of a document's first leaf, or None if the document is not current."""
-        rows = self._find(document_id)
-        return None if rows is None else rows.start
-
-    def _find(self, document_id: str) -> slice | None:
+    def rows_of(self, document_id: str) -> slice | None:
         """The rows of a document's leaves, or None if it is not current."""
         if (place := self._place(document_id)) is None:
             return None

@@ -32,8 +32,8 @@ from ._for_authors import (
     unite,
 )
 from ._fuse import Fusion, Ranked, fuse
-from ._fused_leaves import MatchingNodes, NodeHit, NodeHits
 from ._hybrid import Hybrid
+from ._matching_nodes import MatchingNodes, NodeHit, NodeHits
 from ._multi_query import MultiQuery
 from ._other_sources import HostRetriever, OtherIndex
 from ._over_base import (

@@ -1,329 +1,306 @@
-"""The pool of Hybrid: fused scores of leaves, plus the shares of neighbours, larger nodes, words and mentions."""
+"""The leaves that were found for one query: the evidence for each leaf, and its weight."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import islice
-from math import inf
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+from math import exp, fsum, log, log1p
 from typing import TYPE_CHECKING, NamedTuple
 
-from leafspan.strategies._fuse import Fusion, only_the_best, shares_beside, shares_of
-from leafspan.strategies._fused_leaves import FusedLeaves, LeafNumbers, MatchingNodes, NodeHit
-from leafspan.strategies._requests import LexicalMatches, Mention
-from leafspan.strategies.scoring import (
-    absence_weight,
-    answer_probability,
-    probability,
-    same_absence,
-    total_weight,
-)
-from leafspan.trace import Contribution, Reference
+from leafspan.strategies._matching_nodes import NodeHit
+from leafspan.strategies._requests import LexicalMatches, Mention, ScaleWeights
+from leafspan.strategies.scoring import absence_weight
+from leafspan.trace import Contribution, Fused, Reference
 from leafspan.values import Hit, LeafId
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-LOOKED_THROUGH = 6
-"""The number of best leaves whose texts are searched for mentions."""
+    Numbers = NDArray[np.int64]
 
-_TO_THE_BEST = 0.5  # the best leaf gets all; another leaf gets (1 - this) * score / best score of it
+WORDS, VECTORS = 100, 50
+"""The number of leaves that each search finds, at least."""
+COMPARED = 60
+"""The number of best leaves whose words are compared with the words of the question."""
+METHOD = "evidence"
+VECTOR, SOFT = "vector", "soft matches"
+SOURCES = ("bm25", "bm25 of the parent", "bm25 of the section", "bm25 of the document")
 
-
-class _Support(NamedTuple):
-    """What a document gets from mentions: the largest amount that a mention gives."""
-
-    share: float
-    by: LeafId
-    mention: Mention
-
-
-def reference_bonuses(
-    sums: Mapping[LeafId, float], best: Sequence[LeafId], mentions: Mapping[LeafId, Sequence[Mention]], references: float
-) -> dict[LeafId, Reference]:
-    """What leaves get because other leaves mention their documents.
-
-    A leaf gives each document that it mentions ``references`` times its own score times the strength of the mention. If
-    several leaves mention a document, the largest amount counts. The document's best leaf gets all of it. Any other leaf of
-    the document gets half of it times its own score divided by the best leaf's score. If no leaf has a score, the first one
-    gets all. There is one step only: a leaf does not pass on what it gets.
-    """
-    supports: dict[str, _Support] = {}
-    for leaf in best:
-        for mention in mentions.get(leaf, ()):
-            share = references * sums[leaf] * mention.strength
-            if share > 0 and (mention.document_id not in supports or supports[mention.document_id].share < share):
-                supports[mention.document_id] = _Support(share, leaf, mention)
-    scores: dict[str, dict[LeafId, float]] = {document_id: {} for document_id in supports}
-    for leaf, score in sums.items() if supports else ():
-        to = supports.get(leaf.document_id)
-        # An ordinal after the last leaf is a guessed neighbour that does not exist.
-        if to is not None and score > 0 and leaf.version == to.mention.version and leaf.ordinal < to.mention.leaves:
-            scores[leaf.document_id][leaf] = score
-    bonuses = {}
-    for document_id, (share, by, mention) in supports.items():
-        of_document = scores[document_id] or {LeafId(document_id, mention.version, 0): 1.0}
-        top = max(of_document.values())
-        for leaf, score in of_document.items():
-            part = 1.0 if score == top else (1 - _TO_THE_BEST) * score / top
-            bonuses[leaf] = Reference(str(by), mention.written, share * part)
-    return bonuses
+_DOCUMENT = 1 << 32  # more than any document's number of leaves
+_COUNTED = 100  # best leaves whose weights are the total, which so does not depend on how many leaves are asked for
+_TO_THE_BEST = 0.5  # the best leaf gets all; another leaf gets (1 - this) * its weight / the best leaf's weight
+_MOST = 2.0  # how many times as much evidence as the best leaf a summary can have
 
 
-SEARCHES = ("bm25", "vector")
-NODE_SOURCES = ("bm25 of the parent", "bm25 of the section", "bm25 of the document")
+class Evidence(NamedTuple):
+    """The most evidence that each part can give, and the share of its weight that a leaf gives to its neighbours.
 
-
-@dataclass(frozen=True, slots=True)
-class SearchShares:
-    """What BM25 or vectors found, best first, and what each hit adds to the fused score (in the same order).
-
-    The weights are the most that a leaf and a summary can get. A summary's weight is higher where a summary matches better
-    than any leaf.
+    Evidence is the logarithm of a weight: with 1 more, a leaf is 2.7 times as probable.
     """
 
-    source: str
-    hits: Sequence[Hit]
-    shares: Sequence[tuple[LeafId, float]]
-    weight: float  # for leaves
-    weight_of_summaries: float
+    words: float = 3.2
+    parent: float = 2.8
+    section: float = 3.0
+    document: float = 0.9
+    vectors: float = 1.4
+    soft_matches: float = 5.0
+    neighbours: float = 0.07
 
-    def contributions(self, leaves: Collection[LeafId], summaries: Container[LeafId]) -> dict[LeafId, Contribution]:
-        """What this search adds to the scores of the leaves and summaries that it found."""
-        wanted = set(leaves)
-        contributions = {}
-        for rank, ((leaf, share), hit) in enumerate(zip(self.shares, self.hits, strict=True), start=1):
-            if leaf in wanted:
-                weight = self.weight_of_summaries if leaf in summaries else self.weight
-                contributions[leaf] = Contribution(self.source, rank, hit.score, share, weight)
-        return contributions
+    @property
+    def scales(self) -> ScaleWeights:
+        """The most evidence that a leaf and the larger nodes above it give."""
+        return ScaleWeights(*self[:4])
+
+    def balanced(self, weights: tuple[float, float]) -> Evidence:
+        """The same evidence with other weights of words and of vectors."""
+        words, vectors = (weight / sum(weights) / usual for weight, usual in zip(weights, BALANCE, strict=True))
+        leaf, parent, section, document = (words * each for each in self.scales)
+        return Evidence(leaf, parent, section, document, vectors * self.vectors, self.soft_matches, self.neighbours)
 
 
-@dataclass(slots=True)
+# Chosen so that the first leaves hold the answers of as many questions as possible, for the worst of fifteen sets as well,
+# and scaled so that probabilities are true: benchmarks/choosing.py.
+EVIDENCE = Evidence()
+BALANCE = (0.7, 0.3)
+"""The weights of words and of vectors that leave ``EVIDENCE`` as it is."""
+
+
+class Weighed(NamedTuple):
+    """A leaf or summary with its weight, and what is in it from a neighbour, from a summary, and from a mention."""
+
+    leaf: LeafId
+    weight: float
+    neighbour: float = 0.0
+    summary: float = 0.0
+    mention: float = 0.0
+
+
 class Pool:
-    """What was found for one query."""
+    """The leaves that two searches found for a query, with their neighbours.
 
-    fusion: Fusion  # how the scores of BM25 and of vectors become one
-    neighbour_bonus: float  # share of the better neighbour's score to add
-    absence: float  # the weight of the case that the index holds no answer
-    leaves: FusedLeaves = field(init=False)
-    words: Mapping[str, float] = field(default_factory=dict)
-    summaries: dict[LeafId, float] = field(default_factory=dict)  # the fused scores
-    summary_bonuses: Mapping[LeafId, float] = field(default_factory=dict)
-    searches: list[SearchShares] = field(default_factory=list)
-    nodes: MatchingNodes | None = None  # the larger nodes that match, None if larger nodes have no weight
-    in_nodes: FusedLeaves | None = None  # the leaves whose scores include the larger nodes
-    soft: dict[LeafId, tuple[int, float, float]] = field(default_factory=dict)
-    soft_weight: float = 0.0  # the share of the best soft match
-    scales: Sequence[float] = ()  # the share of the best node of each scale
-    unit: float = 1.0  # the share for a weight of 1, after the weights of all parts that count are scaled to a sum of 1
-    references: Mapping[LeafId, Reference] = field(default_factory=dict)
+    The evidence for a leaf is the sum of its parts, and its weight is ``exp(evidence)``, which is 1 without evidence. It
+    also gets a share of the weight of its better neighbour, of the best summary above it, and of a leaf that mentions its
+    document. Its probability is its weight over the weights of all leaves and of the case that none has an answer.
+    """
+
+    def __init__(self, matches: LexicalMatches | None, near: Sequence[Hit], most: Evidence) -> None:
+        """Weigh the leaves by ``most``, the most evidence of each part. ``matches`` is None for a query without words."""
+        import numpy as np
+
+        self._most = most
+        self._matches = matches = matches or LexicalMatches([], 0.0)
+        self.words = matches.words
+        self._near = {hit.leaf: (rank, hit.score) for rank, hit in enumerate(near, start=1)}
+        self._soft: dict[LeafId, tuple[int, float, float]] = {}
+        self.summaries: dict[LeafId, float] = {}  # their weights
+        self.from_summaries: dict[LeafId, float] = {}  # what leaves have from the best summary above them
+        self.references: Mapping[LeafId, Reference] = {}  # what leaves have from mentions
+
+        of_vectors = [hit for hit in near if not hit.leaf.is_summary]
+        cosines = [hit.score for hit in of_vectors[:VECTORS] or near]
+        self._low, self._high = (cosines[-1], cosines[0]) if cosines else (0.0, 0.0)
+        self._best = next((hit.score for hit in matches.hits if not hit.leaf.is_summary), 0.0)
+        self._absence = absence_weight(self._best / matches.ideal if matches.ideal > 0 else 0.0, matches.leaves)
+
+        leaves = [*matches.among, *(hit.leaf for hit in of_vectors)]
+        self._documents = sorted({leaf[:2] for leaf in leaves})
+        self._firsts = {document: place * _DOCUMENT for place, document in enumerate(self._documents)}
+        nodes = matches.nodes
+        rows = [None if nodes is None else nodes.rows(document_id) for document_id, _ in self._documents]
+        sizes = np.array([0 if each is None else each.stop - each.start for each in rows], np.int64)
+        self._numbers = _with_neighbours(self._numbers_of(leaves), sizes)
+        self._evidence = np.zeros(len(self._numbers))
+        if nodes is not None:
+            starts = np.array([-_DOCUMENT if each is None else each.start for each in rows], np.int64)
+            places, ordinals = np.divmod(self._numbers, _DOCUMENT)
+            self._evidence += nodes.evidence(starts[places] + ordinals, most.scales)
+        self._add([hit.leaf for hit in of_vectors], [most.vectors * self._scaled(hit.score) for hit in of_vectors])
 
     @property
     def is_empty(self) -> bool:
         """Whether no leaf was found."""
-        return not len(self.leaves.numbers)
+        return not len(self._numbers)
 
-    def add_summary_bonuses(self, bonuses: Mapping[LeafId, float]) -> None:
-        """Add to each leaf the bonus for the best summary above it."""
-        self.summary_bonuses = bonuses
-        self.leaves = self.leaves.raised(bonuses)
+    def best_leaves(self, count: int) -> list[LeafId]:
+        """The leaves with the highest weights, without what they have from summaries and mentions."""
+        places = (divmod(number, _DOCUMENT) for number in self._numbers[self._best_first[:count]].tolist())
+        return [LeafId._make((*self._documents[place], ordinal)) for place, ordinal in places]
 
-    def contributions(self, leaves: Sequence[LeafId]) -> list[tuple[Contribution, ...]]:
-        """The parts of each leaf's or summary's fused score without bonuses; empty if it was not found."""
-        nodes: Sequence[Sequence[NodeHit | None]] = [()] * len(leaves)
-        if self.nodes is not None and self.in_nodes is not None:
-            are_fused = self.in_nodes.have_found(leaves)
-            nodes = [of_leaf if has else () for of_leaf, has in zip(self.nodes.of(leaves), are_fused, strict=True)]
-        searched = [each.contributions(leaves, self.summaries) for each in self.searches]
+    def add_soft_matches(self, leaves: Sequence[LeafId], scores: Sequence[float]) -> None:
+        """Add to leaves the evidence of similar words: by how much a leaf's score exceeds the least score."""
+        best_first = sorted(scores, reverse=True)
+        shares = [self._most.soft_matches * (score - best_first[-1]) for score in scores]
+        self._soft = {
+            leaf: (best_first.index(score) + 1, score, share)
+            for leaf, score, share in zip(leaves, scores, shares, strict=True)
+        }
+        self._add(leaves, shares)
+
+    def weigh_summaries(self) -> None:
+        """Weigh the summaries that were found. One that is first in both searches weighs as much as the best leaf."""
+        found = chain(self._near, (hit.leaf for hit in self._matches.hits))
+        summaries = list(dict.fromkeys(leaf for leaf in found if leaf.is_summary))
+        self.summaries = {leaf: _weight(parts) for leaf, parts in zip(summaries, self._parts(summaries), strict=True)}
+
+    def note_mentions(self, best: Sequence[LeafId], mentions: Mapping[LeafId, Sequence[Mention]], share: float) -> None:
+        """Note what leaves have because one of the ``best`` leaves mentions their document.
+
+        A leaf gives each document that it mentions ``share`` times its own weight times the strength of the mention. If
+        several leaves mention a document, the largest amount counts. The document's best leaf gets all of it, another one
+        half of it times its own weight divided by the best leaf's. If no leaf was found, the first one gets all. There is
+        one step only: a leaf does not pass on what it gets.
+        """
+        given: dict[str, tuple[float, LeafId, Mention]] = {}
+        for leaf in best:
+            for mention in mentions.get(leaf, ()):
+                amount = share * self._weighed(leaf).weight * mention.strength
+                if amount > (given[mention.document_id][0] if mention.document_id in given else 0.0):
+                    given[mention.document_id] = amount, leaf, mention
+        references = {}
+        for amount, by, mention in given.values():
+            document = (mention.document_id, mention.version)
+            leaves = self._leaves_of(document) or [LeafId(*document, 0)]
+            weights = [self._weighed(leaf).weight for leaf in leaves]
+            for leaf, weight in zip(leaves, weights, strict=True):
+                part = 1.0 if weight == max(weights) else (1 - _TO_THE_BEST) * weight / max(weights)
+                references[leaf] = Reference(str(by), mention.written, amount * part)
+        self.references = references
+
+    @property
+    def probability_of_an_answer(self) -> float:
+        """The probability, in [0, 1], that one of the leaves holds an answer."""
+        return self._total / (self._total + self._absence)
+
+    def best(self, count: int, *, with_summaries: bool) -> list[tuple[Weighed, float]]:
+        """The leaves, and with ``with_summaries`` the summaries, with the highest weights, and the probability of each.
+
+        What leaves have from summaries and mentions does not change the probability that the index has an answer.
+        """
+        leaves = dict.fromkeys(chain(self.best_leaves(count), self.from_summaries, self.references))
+        weighed = list(map(self._weighed, leaves))
+        more = fsum(each.summary + each.mention for each in weighed)
+        total = (self._total + more) * (1 + self._absence / self._total) if self._total else 1.0
+        if with_summaries:
+            weighed += [Weighed(leaf, weight) for leaf, weight in self.summaries.items()]
+        weighed.sort(key=lambda each: (-each.weight, each.leaf.document_id, each.leaf.ordinal))
+        return [(each, min(1.0, each.weight / total)) for each in weighed[:count]]
+
+    def has(self, leaf: LeafId) -> bool:
+        """Whether a leaf, or a neighbour of it, was found."""
+        return self._place(leaf) is not None
+
+    def fused(self, row: Sequence[Weighed]) -> list[Fused]:
+        """The evidence for leaves and summaries, and how much each bonus raises the logarithm of their weights."""
+        steps = []
+        for weighed, parts in zip(row, self._parts([each.leaf for each in row]), strict=True):
+            leaf, weight, logs = weighed.leaf, _weight(parts), []
+            for bonus in (weighed.neighbour, weighed.summary, weighed.mention):
+                logs.append(log1p(bonus / weight))
+                weight += bonus
+            neighbour, summary, mention = logs
+            by = replace(self.references[leaf], bonus=mention) if leaf in self.references else None
+            steps.append(Fused(leaf.ordinal, leaf.ordinal, METHOD, parts, log(weight), neighbour, summary, reference=by))
+        return steps
+
+    def _parts(self, leaves: Sequence[LeafId]) -> list[tuple[Contribution, ...]]:
+        """The evidence for each leaf or summary."""
+        nodes = self._matches.nodes
+        nodes_of = [()] * len(leaves) if nodes is None else nodes.of(leaves)
         return [
-            self._contributions(leaf, of_leaf, [parts[leaf] for parts in searched if leaf in parts])
-            for leaf, of_leaf in zip(leaves, nodes, strict=True)
+            (*(self._of_summary(leaf) if leaf.is_summary else self._of_nodes(of_leaf)), *self._of_meaning(leaf))
+            for leaf, of_leaf in zip(leaves, nodes_of, strict=True)
         ]
 
-    def _contributions(
-        self, leaf: LeafId, nodes: Sequence[NodeHit | None], own: Sequence[Contribution]
-    ) -> tuple[Contribution, ...]:
-        if self.fusion == "maximum":
-            return tuple(only_the_best(own))
-        larger = [
-            Contribution(source, node.rank, node.score, node.share * weight, weight)
-            for source, node, weight in zip(NODE_SOURCES, nodes, self.scales, strict=False)
-            if node is not None and weight
-        ]
-        soft = [Contribution("soft matches", *self.soft[leaf], self.soft_weight)] if leaf in self.soft else []
-        return (*own, *larger, *soft)
+    def _of_nodes(self, nodes: Sequence[NodeHit | None]) -> Iterator[Contribution]:
+        for source, node, weight in zip(SOURCES, nodes, self._most, strict=False):
+            if node is not None:
+                yield Contribution(source, node.rank, node.score, node.share * weight, weight)
+
+    def _of_summary(self, summary: LeafId) -> Iterator[Contribution]:
+        weight = self._of_best_leaf * self._most.words
+        for rank, hit in enumerate(self._matches.hits, start=1):
+            if hit.leaf == summary:
+                share = min(hit.score / self._best, _MOST) if self._best > 0 else 1.0
+                yield Contribution(SOURCES[0], rank, hit.score, share * weight, weight)
+
+    def _of_meaning(self, leaf: LeafId) -> Iterator[Contribution]:
+        if leaf in self._near:
+            weight = self._most.vectors * (self._of_best_leaf if leaf.is_summary else 1.0)
+            rank, cosine = self._near[leaf]
+            yield Contribution(VECTOR, rank, cosine, self._scaled(cosine) * weight, weight)
+        if leaf in self._soft:
+            yield Contribution(SOFT, *self._soft[leaf], self._most.soft_matches)
+
+    @property
+    def _of_best_leaf(self) -> float:
+        """What a summary's evidence is multiplied by, so that the first of both searches has that of the best leaf."""
+        return max(float(self._evidence.max(initial=0.0)), 1.0) / (self._most.words + self._most.vectors)
+
+    def _scaled(self, cosine: float) -> float:
+        """A cosine scaled so that the nearest leaf has 1 and the last one that counts 0."""
+        if self._high == self._low:
+            return float(cosine >= self._high)
+        return min(max(0.0, (cosine - self._low) / (self._high - self._low)), _MOST)
+
+    def _weighed(self, leaf: LeafId) -> Weighed:
+        place = self._place(leaf)
+        if place is None:
+            weight, neighbour = _weight(self._parts([leaf])[0]), 0.0
+        else:
+            weight, neighbour = float(self._weights[place]), float(self._neighbours[place])
+        summary = self.from_summaries.get(leaf, 0.0)
+        mention = self.references[leaf].bonus if leaf in self.references else 0.0
+        return Weighed(leaf, weight + neighbour + summary + mention, neighbour, summary, mention)
+
+    def _add(self, leaves: Sequence[LeafId], shares: Sequence[float]) -> None:
+        """Add evidence to leaves, and weigh all leaves anew."""
+        import numpy as np
+
+        self._evidence[self._numbers.searchsorted(self._numbers_of(leaves))] += shares
+        self._weights = np.exp(self._evidence)
+        better, touches = np.zeros(len(self._weights)), self._numbers[1:] - self._numbers[:-1] == 1
+        better[1:] = np.where(touches, self._weights[:-1], 0.0)
+        better[:-1] = np.maximum(better[:-1], np.where(touches, self._weights[1:], 0.0))
+        self._neighbours = self._most.neighbours * better
+        weights = self._weights + self._neighbours
+        self._best_first = (-weights).argsort(kind="stable")
+        self._total = fsum(weights[self._best_first[:_COUNTED]].tolist())
+
+    def _numbers_of(self, leaves: Sequence[LeafId]) -> Numbers:
+        """Numbers that sort leaves by document and position; neighbours have neighbouring numbers."""
+        import numpy as np
+
+        firsts = self._firsts
+        return np.fromiter((firsts[leaf[:2]] + leaf[2] for leaf in leaves), np.int64, len(leaves))
+
+    def _place(self, leaf: LeafId) -> int | None:
+        """The place of a leaf in the arrays, None if it is not there."""
+        if leaf[:2] not in self._firsts:
+            return None
+        number = self._firsts[leaf[:2]] + leaf[2]
+        place = int(self._numbers.searchsorted(number))
+        return place if place < len(self._numbers) and self._numbers[place] == number else None
+
+    def _leaves_of(self, document: tuple[str, str]) -> list[LeafId]:
+        """The leaves of a document, given by id and version."""
+        if document not in self._firsts:
+            return []
+        first = self._firsts[document]
+        start, end = self._numbers.searchsorted([first, first + _DOCUMENT]).tolist()
+        return [LeafId._make((*document, number - first)) for number in self._numbers[start:end].tolist()]
 
 
-class ScoredLeaf(NamedTuple):
-    """A leaf or summary of a pool with its final ``score``, the ``sum`` behind that score, and the bonuses in the sum.
-
-    It ``is_known`` to exist if a search has found it, or if another leaf mentions its document.
-    """
-
-    leaf: LeafId
-    score: float
-    sum: float
-    neighbour_bonus: float
-    summary_bonus: float
-    reference: Reference | None
-    is_known: bool
+def _weight(parts: Iterable[Contribution]) -> float:
+    """The weight of a leaf or summary with this evidence."""
+    return exp(fsum(part.share for part in parts))
 
 
-def fused_pool(
-    matches: LexicalMatches | None,
-    near: Sequence[Hit],
-    *,
-    weights: tuple[float, float],
-    fusion: Fusion,
-    scales: Sequence[float],
-    soft_matches: float,
-    neighbour_bonus: float,
-    with_summaries: bool,
-) -> Pool:
-    """The leaves of both searches with their fused scores, added up.
-
-    The weights of all parts that count for this query are scaled to a sum of 1, so that a score means the same for any set
-    of parts. Summaries have no larger nodes and no soft matches: both searches together give a summary up to 1, and more if
-    it matches better than any leaf.
-    """
+def _with_neighbours(numbers: Numbers, sizes: Numbers) -> Numbers:
+    """The numbers of leaves and of the leaves beside them; ``sizes`` has the number of leaves of each document."""
     import numpy as np
 
-    by_words, by_vectors = SEARCHES
-    searches = [(by_vectors, near, weights[1])]
-    if matches is not None:
-        searches.insert(0, (by_words, matches.hits, weights[0]))
-    total = 1.0 if fusion == "maximum" else sum(weight for _, _, weight in searches)
-    pool = Pool(fusion, neighbour_bonus, _absence(matches))
-    among: Sequence[Hit] = ()
-    if matches is not None and matches.nodes is not None:
-        among = matches.among
-        pool.unit = 1 / (1 + sum(scales) + (soft_matches if matches.words else 0.0))
-        pool.words, pool.nodes, pool.scales = matches.words, matches.nodes, [scale * pool.unit for scale in scales]
-    fused: list[tuple[LeafId, float]] = []
-    for source, hits, weight in searches:
-        of_leaves = weight / total * pool.unit
-        shares = _shares(hits, of_leaves, fusion, with_summaries=with_summaries)
-        if with_summaries:
-            shares = [(leaf, share / pool.unit if leaf.is_summary else share) for leaf, share in shares]
-        of_summaries = weight / total
-        if with_summaries and fusion == "relative_score":
-            of_summaries = max([of_summaries, *(share for leaf, share in shares if leaf.is_summary)])
-        pool.searches.append(SearchShares(source, hits, shares, of_leaves, of_summaries))
-        if with_summaries:
-            for leaf, share in shares:
-                if leaf.is_summary:
-                    so_far = pool.summaries.get(leaf, -inf if fusion == "maximum" else 0.0)
-                    pool.summaries[leaf] = max(so_far, share) if fusion == "maximum" else so_far + share
-            shares = [(leaf, share) for leaf, share in shares if not leaf.is_summary]
-        fused += shares
-    known_as = LeafNumbers.among(leaf for each in (fused, among) for leaf, _ in each)
-    numbers, scores = known_as.of([leaf for leaf, _ in fused]), [share for _, share in fused]
-    if pool.nodes is not None:
-        of_nodes, more = _shares_of_nodes(pool, pool.nodes, among, known_as, numbers)
-        numbers, scores = np.concatenate([numbers, of_nodes]), [*scores, *more]
-    pool.leaves = FusedLeaves.of(known_as, numbers, np.array(scores), neighbour_bonus, add_up=fusion != "maximum")
-    pool.in_nodes = pool.leaves
-    return pool
-
-
-def _shares_of_nodes(
-    pool: Pool, nodes: MatchingNodes, among: Sequence[Hit], known_as: LeafNumbers, fused: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], list[float]]:
-    """The shares that larger nodes give to the found leaves and to the leaves with the best nodes, by leaf number."""
-    import numpy as np
-
-    numbers = known_as.of([leaf for leaf, _ in among])
-    others = list({*fused.tolist()}.difference(numbers.tolist()))  # found by vectors alone
-    shares = nodes.shares(list(known_as.leaves(others)), pool.scales)
-    more = np.array(others, np.int64)
-    return np.concatenate([numbers, more]), [*(share * pool.unit for _, share in among), *shares.tolist()]
-
-
-def leaves_to_compare(pool: Pool, count: int) -> list[LeafId]:
-    """The best leaves so far, to compare with the question word by word. All of them surely exist."""
-    exists = pool.leaves.are_there
-    return list(islice((leaf for place, leaf in pool.leaves.best_first() if exists[place]), count))
-
-
-def add_soft_matches(pool: Pool, leaves: Sequence[LeafId], scores: Sequence[float], weight: float) -> None:
-    """Add the shares of soft matches to leaves: most to the best, 0 to the last, in proportion to the others."""
-    pool.soft_weight = weight * pool.unit
-    ranking = sorted((Hit(leaf, score) for leaf, score in zip(leaves, scores, strict=True)), key=lambda hit: -hit.score)
-    shares = _shares(ranking, pool.soft_weight, "relative_score", with_summaries=False)
-    pool.leaves = pool.leaves.plus([leaf for leaf, _ in shares], [share for _, share in shares], pool.neighbour_bonus)
-    for rank, ((leaf, share), (_, score)) in enumerate(zip(shares, ranking, strict=True), start=1):
-        pool.soft[leaf] = rank, score, share
-
-
-def probability_of_an_answer(pool: Pool) -> float:
-    """The probability that one of the leaves of a pool holds an answer, in [0, 1]."""
-    return answer_probability(pool.absence, total_weight(pool.leaves.sums.tolist(), pool.absence))
-
-
-def best_of(
-    pool: Pool,
-    count: int,
-    *,
-    probabilities: bool,
-    min_score: float | None,
-    min_answer_probability: float | None,
-    summaries: bool,
-    at_least: int = 0,
-) -> list[ScoredLeaf]:
-    """The best of a pool by score, then document, then position; ``at_least`` this many even below the lowest score.
-
-    ``count`` of them surely exist. The list may also have guessed neighbours of found leaves, which may not exist.
-    """
-    leaves = pool.leaves
-    # The total leaves out summaries, which must not lower the leaves' probabilities.
-    total = total_weight(leaves.sums.tolist(), pool.absence) if probabilities else 1.0
-    if min_answer_probability is not None and answer_probability(pool.absence, total) < min_answer_probability:
-        return []
-    if pool.references:
-        before = leaves.sums_of(pool.references)
-        leaves = leaves.raised({leaf: reference.bonus for leaf, reference in pool.references.items()})
-        if probabilities:
-            after = leaves.sums_of(pool.references)
-            total = same_absence(total, pool.absence, list(zip(before, after, strict=True)))
-    if summaries and pool.summaries:
-        leaves = leaves.raised(pool.summaries)
-    exists = leaves.are_there
-    best: list[ScoredLeaf] = []
-    left = count
-    for place, leaf in leaves.best_first():
-        fused = float(leaves.sums[place])
-        score = probability(fused, total) if probabilities else fused
-        if left == 0 or (min_score is not None and score < min_score and count - left >= at_least):
-            break
-        reference = pool.references.get(leaf)
-        is_known = reference is not None or bool(leaves.are_found[place]) or leaf in pool.summaries
-        left -= is_known or bool(exists[place]) or leaf in pool.summary_bonuses
-        bonus, summary_bonus = float(leaves.bonuses[place]), pool.summary_bonuses.get(leaf, 0.0)
-        best.append(ScoredLeaf(leaf, score, fused, bonus, summary_bonus, reference, is_known))
-    return best
-
-
-def _shares(hits: Sequence[Hit], weight: float, fusion: Fusion, *, with_summaries: bool) -> list[tuple[LeafId, float]]:
-    """What one search adds to each hit. Summaries do not change what leaves get; summaries get as much as an equal leaf."""
-    if not with_summaries and fusion == "relative_score" and hits and hits[-1].score < hits[0].score:
-        # Like shares_of, for scores that are finite and sorted.
-        low, width = hits[-1].score, hits[0].score - hits[-1].score
-        return [(leaf, (score - low) / width * weight) for leaf, score in hits]
-    ranking: list[tuple[LeafId, float]] = [(hit.leaf, hit.score) for hit in hits]
-    if not with_summaries:
-        return shares_of(ranking, weight, fusion)
-    leaves = [each for each in ranking if not each[0].is_summary]
-    others = [each for each in ranking if each[0].is_summary]
-    shares = shares_of(leaves, weight, fusion)
-    share_of = dict([*shares, *shares_beside(leaves, shares, others, weight, fusion)])
-    return [(leaf, share_of[leaf]) for leaf, _ in ranking]
-
-
-def _absence(matches: LexicalMatches | None) -> float:
-    """The weight of the case that no answer exists; a vector query counts as a question without known words."""
-    if matches is None:
-        return absence_weight(0.0, 1)
-    best = next((hit.score for hit in matches.hits if not hit.leaf.is_summary), 0.0)
-    return absence_weight(best / matches.ideal if matches.ideal > 0 else 0.0, matches.leaves)
+    places, ordinals = np.divmod(numbers, _DOCUMENT)
+    before, behind = numbers[(ordinals > 0) & (sizes[places] > 0)] - 1, numbers[ordinals + 1 < sizes[places]] + 1
+    return np.unique(np.concatenate([numbers, before, behind]))

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from leafspan.checks import keep_whole
 from leafspan.filters import Where
 from leafspan.lexical import BM25Settings
-from leafspan.strategies._fused_leaves import MatchingNodes
+from leafspan.strategies._matching_nodes import MatchingNodes
 from leafspan.values import Candidate, Hit, LeafId, Query
 
 T = TypeVar("T")
@@ -170,8 +170,8 @@ class LexicalMatches:
         hits: Leaves with a word of the question, best first.
         ideal: The highest score that any leaf could have for it.
         nodes: The best nodes of each scale. None if ``scales`` is None.
-        among: The hits, and the leaves with the highest sums of weighted shares at all scales, in no order, each with what
-            the nodes add as its score; empty if ``scales`` is None.
+        among: The hits, and the leaves with the highest sums of weighted shares at all scales, in no order; empty if
+            ``scales`` is None.
         words: The words of the question for ``SoftMatches``, each with its idf; empty if ``scales`` is None, or the index
             does not analyse words as English.
         has_words: Whether the analyzer keeps any word of the question. It leaves out stop words.
@@ -181,7 +181,7 @@ class LexicalMatches:
     hits: list[Hit]
     ideal: float
     nodes: MatchingNodes | None = None
-    among: Sequence[Hit] = ()
+    among: Sequence[LeafId] = ()
     words: Mapping[str, float] = field(default_factory=dict)
     has_words: bool = True
     leaves: int = 1
