@@ -1,8 +1,10 @@
-"""Words and vectors fused: expected scores as visible arithmetic, over given answers."""
+"""Words and vectors together: expected evidence as visible arithmetic, over given answers."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from math import exp, log
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,25 +22,18 @@ from leafspan.strategies import (
     RetrievalContext,
     VectorSearch,
 )
-from leafspan.strategies._fused_leaves import FusedLeaves, LeafNumbers
-from leafspan.strategies._hybrid_pool import fused_pool
+from leafspan.strategies._hybrid_pool import EVIDENCE, Evidence, Pool
 from leafspan.strategies.scoring import absence_weight
 from leafspan.trace import Contribution, Trace
-from leafspan.values import SUMMARY_VERSION, Candidate, Covered, Hit, LeafId, Span, Summary
+from leafspan.values import Candidate, Covered, LeafId, Span, Summary
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
 from tests.profiles import examples
-
-V = "00000000"
-LEAVES = st.builds(LeafId, st.sampled_from("abc"), st.just(V), st.integers(0, 5))
-SCORES = st.sampled_from([0.125, 0.25, 0.5, 1.0])
+from tests.strategies.answers import V, hits, leaf, matches
 
 SUMMARY = "s0"
-
-
-def hits(scores: dict[str, float]) -> list[Hit]:
-    """``{"a0": 3.0}`` is the leaf 0 of document a."""
-    version = {name: f"{SUMMARY_VERSION}0" if name == SUMMARY else V for name in scores}
-    return [Hit(LeafId(name[0], version[name], int(name[1:])), score) for name, score in scores.items()]
+WORDS, VECTORS, NEIGHBOURS = EVIDENCE.words, EVIDENCE.vectors, EVIDENCE.neighbours
+PLAIN = Hybrid(references=0)
+SEARCHES = {"a0": 9.0, "b0": 6.0, "c0": 3.0}, {"b0": 0.8, "d0": 0.6, "a0": 0.4}
 
 
 def found_by(
@@ -46,23 +41,24 @@ def found_by(
     words: dict[str, float],
     near: dict[str, float],
     *,
-    last: int = 9,
+    size: int = 10,
     count: int = 24,
     summaries: dict[str, float] | None = None,
     covers: tuple[int, int] = (0, 0),
     mentions: dict[str, list[Mention]] | None = None,
 ):
-    """The results of one query whose two searches find these leaves; documents have the leaves 0 to ``last``.
+    """The results of one query whose two searches find these leaves, by name; each document has ``size`` leaves.
 
-    The leaves mention these documents. The vectors find these summaries. ``covers`` is the first and the last leaf of document a that are below each of them.
+    The leaves mention these documents. The vectors find these summaries. ``covers`` is the first and the last leaf of
+    document a below each of them.
     """
     asking = hybrid.retrieve([Query("?")], RetrievalContext(count))
     assert asking.send(None) == Embed((f"{hybrid.instruction}?",))
     search, match, *among_summaries = asking.send([[1.0, 0.0]])
     assert isinstance(search, VectorSearch)
     assert isinstance(match, LexicalSearch)
-    assert (match.count, search.count) == tuple(max(depth, count) for depth in hybrid.depth)
-    answers = [[hits(near)], [LexicalMatches(hits(words), 10.0)]]
+    assert (match.count, search.count) == (max(100, count), max(50, count))
+    answers: list[Any] = [[hits(near)], [matches(words, size=size)]]
     if among_summaries:
         assert [(type(each), each.summaries) for each in among_summaries] == [(VectorSearch, True), (LexicalSearch, True)]
         answers += [[hits(summaries or {})], [LexicalMatches([], 10.0)]]
@@ -78,7 +74,7 @@ def found_by(
             answer = {}
             for id_ in (*load.ids, *load.optional):
                 document, _, ordinal = id_
-                if ordinal <= last:
+                if ordinal < size:
                     span = Span(document, V, ordinal, ordinal, (ordinal, 0))
                     is_summary = f"{document}{ordinal}" == SUMMARY
                     answer[id_] = Candidate(span, 0.0, Trace(), {}, words=1, summary=summary if is_summary else None)
@@ -94,127 +90,91 @@ def scores(found) -> dict[str, float]:
     return {name: pytest.approx(each.score) for name, each in found.items()}
 
 
-PLAIN = Hybrid(calibrate=False, neighbour_bonus=0, weights=(0.7, 0.3))
+def evidence(found: dict[str, Candidate]) -> dict[str, Any]:
+    """The logarithm of each leaf's weight."""
+    return {name: pytest.approx(each.trace.fused[0].score) for name, each in found.items()}
 
 
-def test_relative_scores_are_added_by_weight():
-    found = found_by(PLAIN, {"a0": 9.0, "b0": 6.0, "c0": 5.0}, {"b0": 0.8, "d0": 0.6, "a0": 0.4})
-    assert scores(found) == {
-        "a0": 0.7 * 1 + 0.3 * 0,
-        "b0": 0.7 * (6 - 5) / (9 - 5) + 0.3 * 1,
-        "d0": 0.3 * (0.6 - 0.4) / (0.8 - 0.4),
-        "c0": 0.0,
+def test_evidence_is_added_up_by_weight():
+    found = found_by(PLAIN, *SEARCHES)
+    assert {name: evidence(found)[name] for name in SEARCHES[0] | SEARCHES[1]} == {
+        "a0": WORDS,
+        "b0": WORDS * 6 / 9 + VECTORS,
+        "c0": WORDS * 3 / 9,
+        "d0": VECTORS * (0.6 - 0.4) / (0.8 - 0.4),
     }
-    assert list(found) == ["a0", "b0", "d0", "c0"]
+    assert [name for name in found if name in SEARCHES[0] | SEARCHES[1]] == ["b0", "a0", "c0", "d0"]
     (fused,) = found["b0"].trace.fused
-    assert fused.contributions == (
-        Contribution("bm25", rank=2, score=6.0, share=pytest.approx(0.7 * (6 - 5) / (9 - 5)), weight=0.7),
-        Contribution("vector", rank=1, score=0.8, share=pytest.approx(0.3), weight=pytest.approx(0.3)),
+    assert (fused.method, fused.contributions) == (
+        "evidence",
+        (
+            Contribution("bm25", rank=2, score=6.0, share=pytest.approx(WORDS * 6 / 9), weight=WORDS),
+            Contribution("vector", rank=1, score=0.8, share=pytest.approx(VECTORS), weight=VECTORS),
+        ),
     )
 
 
-def test_only_the_ratio_of_the_weights_counts():
-    searches = {"a0": 9.0, "b0": 6.0, "c0": 5.0}, {"b0": 0.8, "d0": 0.6}
-    by_ten = Hybrid(calibrate=False, neighbour_bonus=0, weights=(7, 3))
-    assert scores(found_by(by_ten, *searches)) == scores(found_by(PLAIN, *searches))
-
-
-def test_reciprocal_ranks_are_averaged():
-    fused = Hybrid(calibrate=False, neighbour_bonus=0, fusion="rrf", weights=(1, 1))
-    found = found_by(fused, {"a0": 9.0, "b0": 6.0}, {"b0": 0.8, "d0": 0.6})
-    assert scores(found) == {"b0": (1 / 62 + 1 / 61) / 2, "a0": 1 / 61 / 2, "d0": 1 / 62 / 2}
-
-
-def test_the_higher_of_two_scores_counts_by_maximum():
-    fused = Hybrid(calibrate=False, neighbour_bonus=0, fusion="maximum", weights=(0.5, 1))
-    found = found_by(fused, {"a0": 0.9, "b0": 0.6}, {"b0": 0.8, "a0": 0.1})
-    assert scores(found) == {"b0": 0.8, "a0": 0.5 * 0.9}
-
-
-def test_a_leaf_exists_that_was_found_or_stands_before_one():
-    known_as = LeafNumbers([("a", V), ("b", V)])
-    leaves = FusedLeaves.of(known_as, known_as.of([LeafId("a", V, 4), LeafId("b", V, 0)]), [1.0, 1.0], 0.3)
-    there = list(known_as.leaves(leaves.numbers[leaves.are_there].tolist()))
-    assert there == [
-        LeafId("a", V, 3),
-        LeafId("a", V, 4),
-        LeafId("b", V, 0),
-    ]  # leaf 5, and b's leaf 1, may be behind the end
-
-
-@pytest.mark.parametrize("share", [0.0, 0.3])
-def test_the_highest_score_of_a_leaf_counts_or_their_sum(share):
-    known_as = LeafNumbers([("a", V)])
-    numbers = known_as.of([LeafId("a", V, 4), LeafId("a", V, 2), LeafId("a", V, 4)])
-    for add_up, of_leaf in ((True, 0.75), (False, 0.5)):
-        leaves = FusedLeaves.of(known_as, numbers, np.array([0.5, 0.125, 0.25]), share, add_up=add_up)
-        assert dict(zip(leaves.numbers[leaves.are_found], leaves.fused[leaves.are_found], strict=True)) == {
-            2: 0.125,
-            4: of_leaf,
-        }
-
-
-@examples(100)
-@given(st.dictionaries(LEAVES, SCORES), st.dictionaries(LEAVES, SCORES), SCORES)
-def test_bonuses_are_added_to_leaves_of_known_documents_and_of_others(scores, bonuses, share):
-    known_as = LeafNumbers.among(scores)
-    leaves = FusedLeaves.of(known_as, known_as.of(scores), np.array(list(scores.values())), share)
-    before, raised = leaves.sums_in("abc"), leaves.raised(bonuses)
-    assert raised.sums_in("abc") == {
-        leaf: before.get(leaf, 0.0) + bonuses.get(leaf, 0.0) for leaf in sorted({*before, *bonuses})
+def test_probabilities_are_shares_of_the_weights():
+    found = found_by(PLAIN, *SEARCHES)
+    weights = {name: exp(each.trace.fused[0].score) for name, each in found.items()}
+    total = sum(weights.values()) + absence_weight(9 / 10, 1)
+    assert {name: each.score for name, each in found.items()} == {
+        name: pytest.approx(weight / total) for name, weight in weights.items()
     }
-    assert raised.have_found(scores) == [True] * len(scores)
-    assert raised.have_found(bonuses) == [leaf in scores for leaf in bonuses]
-    assert raised.sums_of(before) == [raised.sums_in("abc")[leaf] for leaf in before]
-    assert [leaf for _, leaf in raised.best_first()] == [
-        leaf for _, leaf in sorted((-score, leaf) for leaf, score in raised.sums_in("abc").items())
-    ]
+    assert "stands for a probability of 0." in found["a0"].trace.explain()[-1]
 
 
-def test_a_neighbour_adds_a_share_of_its_score():
-    hybrid = replace(PLAIN, neighbour_bonus=0.5)
-    found = found_by(hybrid, {"a4": 9.0, "a5": 7.0, "b0": 5.0}, {"a4": 0.8, "b0": 0.2})
-    assert scores(found) == {
-        "a4": 1.0 + 0.5 * 0.7 * (7 - 5) / (9 - 5),
-        "a5": 0.7 * 0.5 + 0.5 * 1.0,
-        "a3": 0.5 * 1.0,  # found by neither search
-        "a6": 0.5 * 0.35,
-        "b0": 0.0,
+def test_only_the_ratio_of_the_weights_counts_and_larger_nodes_are_words():
+    assert EVIDENCE.balanced((7, 3)) == pytest.approx(EVIDENCE)
+    assert EVIDENCE.balanced((0.35, 0.65)) == pytest.approx(
+        Evidence(*(each / 2 for each in EVIDENCE.scales), VECTORS * 0.65 / 0.3, *EVIDENCE[5:])
+    )
+    by_ten = found_by(replace(PLAIN, weights=(7, 3)), *SEARCHES)
+    assert evidence(by_ten) == {name: each.trace.fused[0].score for name, each in found_by(PLAIN, *SEARCHES).items()}
+
+
+def test_a_neighbour_adds_a_share_of_its_weight():
+    found = found_by(PLAIN, {"a4": 9.0, "a5": 6.0, "b0": 3.0}, {"a4": 0.8, "b0": 0.2})
+    best, second = exp(WORDS + VECTORS), exp(WORDS * 6 / 9)
+    assert {name: evidence(found)[name] for name in ("a3", "a4", "a5", "a6")} == {
+        "a3": log(1 + NEIGHBOURS * (best - 1)),  # found by neither search
+        "a4": log(best + NEIGHBOURS * (second - 1)),
+        "a5": log(second + NEIGHBOURS * (best - 1)),
+        "a6": log(1 + NEIGHBOURS * (second - 1)),
     }
     assert found["a3"].trace.hits == ()
     in_short, steps, *_ = found["a3"].trace.explain()
     assert in_short == "in short, leaf 3 stands beside a leaf that matches"
-    assert "0.500 from a neighbour" in steps
+    assert f"{log(1 + NEIGHBOURS * (best - 1)):.3f} from a neighbour" in steps
 
 
 def test_no_neighbour_is_made_up_beyond_the_ends_of_a_document():
-    found = found_by(Hybrid(calibrate=False), {"a0": 9.0}, {"a0": 0.8}, last=0)
-    assert list(found) == ["a0"]
-
-
-def test_neighbours_do_not_push_out_what_was_found():
-    hybrid = Hybrid(calibrate=False, neighbour_bonus=0.9)
-    found = found_by(hybrid, {"a4": 9.0, "b0": 8.0, "c0": 7.0}, {"a4": 0.8}, last=4, count=3)
-    assert len(found) == 3
+    assert list(found_by(PLAIN, {"a0": 9.0}, {"a0": 0.8}, size=1)) == ["a0"]
+    assert {*found_by(PLAIN, {"a0": 9.0, "b1": 8.0}, {}, size=2)} == {"a0", "a1", "b0", "b1"}
 
 
 def test_ties_go_by_document_then_position():
-    found = found_by(PLAIN, {"b1": 5.0, "b0": 5.0, "a3": 5.0}, {})
-    assert list(found) == ["a3", "b0", "b1"]
-
-
-def test_calibrated_scores_are_probabilities_in_the_same_order():
-    searches = {"a0": 9.0, "b0": 6.0, "c0": 5.0}, {"b0": 0.8, "d0": 0.6, "a0": 0.4}
-    plain, calibrated = found_by(Hybrid(calibrate=False), *searches), found_by(Hybrid(), *searches)
-    assert list(plain) == list(calibrated)
-    assert all(0 <= each.score <= 1 for each in calibrated.values())
-    assert "stands for a probability of 0." in calibrated["a0"].trace.explain()[-1]
+    found = found_by(PLAIN, {"b1": 5.0, "b3": 5.0, "a3": 5.0}, {})
+    assert list(found) == ["a3", "b1", "b3", "a2", "a4", "b0", "b2", "b4"]
 
 
 def test_results_below_the_lowest_score_are_left_out():
-    searches = {"a0": 9.0, "b0": 6.0, "c0": 5.0}, {"b0": 0.8, "d0": 0.6, "a0": 0.4}
-    hybrid = replace(PLAIN, min_score=0.4)
-    assert list(found_by(hybrid, *searches)) == ["a0", "b0"]
+    every = found_by(PLAIN, *SEARCHES)
+    least = every["a0"].score
+    assert list(found_by(replace(PLAIN, min_score=least), *SEARCHES)) == ["b0", "a0"]
+
+
+@examples(60)
+@given(
+    st.dictionaries(st.sampled_from(["a0", "a1", "b0", "b3", "c0", "c2"]), st.floats(0.5, 9), min_size=1),
+    st.dictionaries(st.sampled_from(["a1", "b0", "c2", "d0"]), st.floats(-1, 1)),
+    st.integers(1, 12),
+)
+def test_a_longer_answer_begins_with_the_shorter_one(words, near, count):
+    words, near = (dict(sorted(each.items(), key=lambda item: -item[1])) for each in (words, near))
+    every = found_by(PLAIN, words, near, count=30)
+    few = found_by(PLAIN, words, near, count=count)
+    assert list(few.items()) == list(every.items())[:count]
 
 
 @pytest.mark.parametrize(
@@ -224,11 +184,7 @@ def test_results_below_the_lowest_score_are_left_out():
             {"weights": (1, 0)},
             r"weights must be two numbers > 0, .*, got \(1, 0\): one of them alone is BM25\(\) or Vector\(\)",
         ),
-        ({"weights": (1, 2, 3)}, r"weights must be two numbers > 0, of BM25 and of vectors, got \(1, 2, 3\)"),
-        ({"fusion": "best"}, "fusion must be one of 'rrf', .*, got 'best'"),
-        ({"depth": 0}, "depth must be a whole number >= 1, got 0"),
-        ({"depth": (1, 2, 3)}, "depth must be a whole number, or two"),
-        ({"neighbour_bonus": -0.1}, "neighbour_bonus must be a number in .0, 1., got -0.1"),
+        ({"weights": (1, 2, 3)}, r"weights must be two numbers > 0, of words and of vectors, got \(1, 2, 3\)"),
         ({"min_score": "high"}, "min_score must be a number, got 'high'"),
         ({"references": 1.5}, "references must be a number in .0, 1., got 1.5"),
         ({"aliases": 5}, "aliases must be a string, got 5"),
@@ -238,6 +194,17 @@ def test_results_below_the_lowest_score_are_left_out():
 def test_bad_options_are_refused(options, message):
     with pytest.raises(InvalidArgument, match=message):
         Hybrid(**options)
+
+
+@pytest.mark.parametrize("limits", [{"k": 1}, {"k": 4}, {"k": 9, "candidates": 200}, {"budget": 30}, {"budget": 90}])
+def test_results_are_the_same_for_any_number_of_them(index: Index, limits):
+    every = [(each.id, each.score) for each in index.retrieve(QUESTIONS[0], Hybrid(), k=200, candidates=200)]
+    some = [(each.id, each.score) for each in index.retrieve(QUESTIONS[0], Hybrid(), **limits)]
+    assert some
+    if "k" in limits:
+        assert some == every[: len(some)]
+    else:  # a leaf that does not fit whole is left out
+        assert some == [each for each in every if each in some]
 
 
 def test_a_vector_alone_is_searched_by_vectors_alone(index: Index):
@@ -267,45 +234,49 @@ def test_leaves_score_the_same_whether_summaries_are_searched_too(tmp_path):
     with Index.open(tmp_path / "kb", splitter=SPLITTER) as index:
         index.add(DOCUMENTS)
         index.build_tree()
-        for hybrid in (Hybrid(), Hybrid(fusion="distribution_based"), Hybrid(fusion="rrf")):
+        for hybrid in (Hybrid(), Hybrid(weights=(1, 9)), PLAIN):
             alone = {p.id: p.score for p in index.retrieve(QUESTIONS[0], hybrid, k=100, candidates=100)}
             both = index.retrieve(QUESTIONS[0], replace(hybrid, summaries=True), k=200, candidates=200)
             assert {p.id: p.score for p in both if not p.layer} == alone
             assert any(p.layer for p in both)
 
 
-def test_every_leaf_below_one_of_the_best_summaries_gets_its_bonus(tmp_path):
+def test_every_leaf_below_one_of_the_best_summaries_gets_a_share_of_its_weight(tmp_path):
     with Index.open(tmp_path / "kb", splitter=SPLITTER) as index:
         index.add(DOCUMENTS)
         index.build_tree()
-        hybrid = replace(PLAIN, summaries=True, depth=200)
-        every = index.retrieve(QUESTIONS[0], hybrid, k=200, candidates=200)
-        leaves = {p.id: p for p in index.retrieve(QUESTIONS[0], replace(PLAIN, summary_bonus=1.0, depth=200), k=200)}
-        best = next(p for p in every if p.layer == 1)
-        below = covered(best)
-        assert below <= leaves.keys()
-        assert min(leaves[id_].trace.fused[0].summary_bonus for id_ in below) > 0
-        # A leaf has summaries of several layers above it; the best one counts.
-        above = {id_: [p.score for p in every if p.layer and id_ in covered(p)] for id_ in leaves}
-        assert max(map(len, above.values())) > 1
-        for id_, scores in above.items():
-            assert leaves[id_].trace.fused[0].summary_bonus == pytest.approx(max(scores, default=0))
+        every = index.retrieve(QUESTIONS[0], replace(PLAIN, summaries=True), k=200, candidates=200)
+        leaves = {p.id: p for p in index.retrieve(QUESTIONS[0], replace(PLAIN, summary_bonus=1.0), k=200)}
+        above = {id_: [weight(p) for p in every if p.layer and id_ in covered(p)] for id_ in leaves}
+        assert max(map(len, above.values())) > 1  # a leaf has summaries of several layers above it; the best one counts
+        for id_, weights in above.items():
+            fused = leaves[id_].trace.fused[0]
+            own = exp(fused.score - fused.summary_bonus)
+            assert exp(fused.score) - own == pytest.approx(max(weights, default=0))
+
+
+def weight(passage: Passage) -> float:
+    return exp(passage.trace.fused[0].score)
 
 
 def covered(summary: Passage) -> set[str]:
     return {str(id_) for run in summary.summary.covers for id_ in run.leaf_ids}
 
 
-def test_the_leaves_below_a_summary_get_its_bonus_and_those_beside_them_do_not():
-    hybrid = replace(PLAIN, weights=(1, 1), summary_bonus=0.25)
-    words, near = {"a1": 9.0, "a2": 7.0, "a5": 5.0}, {"a1": 0.8, "a5": 0.4}
-    assert scores(found_by(hybrid, words, near, summaries={SUMMARY: 0.8}, covers=(2, 4))) == {
-        "a1": 0.5 * 1 + 0.5 * 1,
-        "a2": 0.5 * (7 - 5) / (9 - 5) + 0.25 * 0.5,
-        "a3": 0.25 * 0.5,  # only the summary was found
-        "a4": 0.25 * 0.5,
-        "a5": 0.0,
-    }
+def test_a_summary_that_is_first_in_both_searches_weighs_as_much_as_the_best_leaf():
+    pool = Pool(matches({SUMMARY: 9.0, "a1": 9.0, "b1": 6.0}), hits({"a1": 0.8, SUMMARY: 0.8, "b1": 0.4}), EVIDENCE)
+    pool.weigh_summaries()
+    assert pool.summaries == {leaf(SUMMARY): pytest.approx(exp(WORDS + VECTORS))}
+
+
+def test_the_leaves_below_a_summary_get_a_share_and_those_beside_them_do_not():
+    hybrid = replace(PLAIN, summary_bonus=0.25)
+    words, near = {"a1": 9.0, "a2": 6.0, "a5": 3.0}, {"a1": 0.8, "a5": 0.4}
+    found = found_by(hybrid, words, near, summaries={SUMMARY: 0.8}, covers=(2, 8))
+    of_summary = exp(VECTORS / (WORDS + VECTORS) * (WORDS + VECTORS))
+    bonuses = {name: each.trace.fused[0].summary_bonus for name, each in found.items()}
+    assert {name for name, bonus in bonuses.items() if bonus} == {"a2", "a3", "a4", "a5", "a6", "a7", "a8"}
+    assert evidence(found)["a8"] == log(1 + 0.25 * of_summary)  # only the summary was found
 
 
 @pytest.mark.parametrize(
@@ -318,17 +289,16 @@ def test_only_what_is_returned_is_loaded_unless_it_may_be_left_out_of_the_budget
     )
     asking.send(None)
     asking.send([[1.0, 0.0]])
-    found = [hits({"a0": 9.0, "b0": 6.0, "c0": 5.0})], [LexicalMatches([], 10.0)]
+    found = [hits({"a0": 9.0, "b0": 6.0, "c0": 5.0})], [matches({}, size=1)]
     load = asking.send((*found, [[]], [LexicalMatches([], 0.0)]) if summaries else found)
     assert len(load.ids) == loaded
 
 
 def test_a_summary_with_the_words_of_the_question_is_no_answer_to_it():
-    options = {"weights": (1, 1), "fusion": "rrf", "scales": (), "soft_matches": 0, "neighbour_bonus": 0}
-    pool = fused_pool(LexicalMatches(hits({SUMMARY: 9.0}), 10.0), hits({"a1": 0.8}), **options, with_summaries=True)
-    assert pool.absence == absence_weight(0.0, 1)
-    pool = fused_pool(LexicalMatches(hits({SUMMARY: 9.0, "a1": 6.0}), 10.0), [], **options, with_summaries=True)
-    assert pool.absence == absence_weight(6 / 10, 1)
+    for words, near, share in (({SUMMARY: 9.0}, {"a0": 0.8}, 0.0), ({SUMMARY: 9.0, "a0": 6.0}, {}, 6 / 10)):
+        pool = Pool(matches(words, size=1), hits(near), EVIDENCE)
+        weight = exp(WORDS) if "a0" in words else exp(VECTORS)
+        assert pool.probability_of_an_answer == pytest.approx(weight / (weight + absence_weight(share, 1)))
 
 
 def test_whether_there_is_an_answer_depends_on_how_much_of_the_question_is_found(index: Index):
@@ -336,20 +306,3 @@ def test_whether_there_is_an_answer_depends_on_how_much_of_the_question_is_found
     strict = Hybrid(min_answer_probability=0.5)
     assert index.retrieve("Who decoded the dance of the bees?", strict)
     assert not index.retrieve("quarterly dividend of the copper mine in Peru", strict)
-
-
-def test_a_share_of_the_score_of_the_best_summary_above_a_leaf_is_added(tmp_path):
-    with Index.open(tmp_path / "kb", splitter=SPLITTER) as index:
-        index.add(DOCUMENTS)
-        index.build_tree()
-
-        def found(share: float):
-            hybrid = replace(PLAIN, summary_bonus=share)
-            return {p.id: p for p in index.retrieve(QUESTIONS[0], hybrid, k=100, candidates=100)}
-
-        plain, half, whole = found(0), found(0.5), found(1)
-        bonus = {id_: passage.trace.fused[0].summary_bonus for id_, passage in whole.items()}
-        assert any(bonus.values())
-        for id_, added in bonus.items():
-            assert half[id_].trace.fused[0].summary_bonus == pytest.approx(added / 2)
-            assert whole[id_].score == pytest.approx(added + (plain[id_].score if id_ in plain else 0))

@@ -1,95 +1,103 @@
-"""What larger nodes and soft matches add in Hybrid: expected scores as visible arithmetic, and on a real index."""
+"""What larger nodes and similar words add in Hybrid: expected evidence as visible arithmetic, and on a real index."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from leafspan import Analyzer, Document, F, HierarchicalSplitter, Hybrid, Index, InvalidArgument, Query
-from leafspan.strategies import LexicalMatches, Load, MatchingNodes, NodeHit, NodeHits, RetrievalContext, SoftMatches
-from leafspan.trace import Contribution, Trace
-from leafspan.values import Candidate, Hit, LeafId, Span
+from leafspan import Analyzer, Document, F, HierarchicalSplitter, Hybrid, Index
+from leafspan.lexical import NodeScores
+from leafspan.search._evidence import best_nodes, leaves_with_most_evidence
+from leafspan.strategies import MatchingNodes, NodeHit, NodeHits, ScaleWeights
+from leafspan.strategies._hybrid_pool import EVIDENCE, Pool
+from leafspan.trace import Contribution
+from tests.profiles import examples
+from tests.strategies.answers import NO_NODES, hits, leaf, matches, row
 
-V = "00000000"
-MORE = Hybrid(scales=(0.2, 0.2, 0.2), soft_matches=0.5)
+MORE = Hybrid()
 PARENT, SECTION, DOCUMENT = "bm25 of the parent", "bm25 of the section", "bm25 of the document"
 
 
-def leaf(name: str) -> LeafId:
-    """``"a0"`` is the leaf 0 of document a."""
-    return LeafId(name[0], V, int(name[1:]))
+def node(first: str, last: str, rank: int, score: float, share: float) -> NodeHit:
+    return NodeHit(row(first), row(last), rank, score, share)
 
 
-def asked(hybrid: Hybrid, matches: LexicalMatches, near: dict[str, float], soft: dict[str, float] | None = None):
-    """The results of one query, by name, for these answers. ``soft`` has the score of each leaf that is compared."""
-    asking = hybrid.retrieve([Query("?")], RetrievalContext(24))
-    asking.send(None)
-    asking.send([[1.0, 0.0]])
-    request = asking.send(([[Hit(leaf(name), score) for name, score in near.items()]], [matches]))
-    if isinstance(request, SoftMatches):
-        assert soft is not None
-        assert request.words == [matches.words]
-        request = asking.send([[soft[f"{id_.document_id}{id_.ordinal}"] for id_ in request.ids[0]]])
-    assert isinstance(request, Load)
-    stored = {}
-    for found in (*request.ids, *request.optional):
-        span = Span(found.document_id, V, found.ordinal, found.ordinal, (found.ordinal, 0))
-        stored[found] = Candidate(span, 0.0, Trace(), {}, words=1)
-    with pytest.raises(StopIteration) as stopped:
-        asking.send(stored)
-    (row,) = stopped.value.value
-    return {f"{each.span.document_id}{each.span.first}": each for each in row}
-
-
-# Document a has the leaves 0 to 3 in two parents, b has two leaves in one; a's leaves are numbered from 0, b's from 4.
-NODES = MatchingNodes(
-    {"a": 0, "b": 4}.get,
-    (
-        NodeHits.of([NodeHit(0, 1, 2, 3.0, 0.5), NodeHit(4, 5, 1, 4.0, 1.0)]),
-        NodeHits.of([NodeHit(4, 5, 1, 4.0, 1.0)]),
-        NodeHits.of([NodeHit(0, 3, 1, 5.0, 1.0)]),
-    ),
+LARGER = (
+    NodeHits.of([node("a0", "a1", 2, 3.0, 0.5), node("b0", "b1", 1, 4.0, 1.0)]),
+    NodeHits.of([node("b0", "b1", 1, 4.0, 1.0)]),
+    NodeHits.of([node("a0", "a3", 1, 5.0, 1.0)]),
 )
-PLAIN = Hybrid(weights=(0.7, 0.3), scales=(0.2, 0.1, 0.4), soft_matches=0, neighbour_bonus=0, references=0, calibrate=False)
+
+
+def steps(pool: Pool) -> dict[str, object]:
+    """The step of each leaf's trace, by name, best first."""
+    row = [weighed for weighed, _ in pool.best(50, with_summaries=False)]
+    return {f"{each.leaf.document_id}{each.leaf.ordinal}": step for each, step in zip(row, pool.fused(row), strict=True)}
 
 
 def test_larger_nodes_add_to_what_was_found_and_bring_in_what_was_not():
-    matches = LexicalMatches([Hit(leaf("a0"), 9.0), Hit(leaf("a3"), 6.0)], 10.0, NODES, [Hit(leaf("b1"), 0.2 + 0.1)])
-    found = asked(PLAIN, matches, {"a3": 0.8, "c0": 0.5})
-    whole = 1 + 0.2 + 0.1 + 0.4  # all weights
-    assert {name: each.score for name, each in found.items()} == {
-        "a0": pytest.approx((0.7 + 0.2 * 0.5 + 0.4) / whole),
-        "a3": pytest.approx((0.3 + 0.4) / whole),
-        "b1": pytest.approx((0.2 + 0.1) / whole),
+    found = matches({"a0": 9.0, "a3": 6.0}, among=["b1"], larger=LARGER)
+    fused = steps(Pool(found, hits({"a3": 0.8, "c0": 0.5}), EVIDENCE._replace(neighbours=0.0)))
+    most = EVIDENCE
+    assert {name: fused[name].score for name in ("a0", "a1", "a3", "b1", "c0")} == {
+        "a0": pytest.approx(most.words + most.parent * 0.5 + most.document),
+        "a1": pytest.approx(most.parent * 0.5 + most.document),  # a neighbour has its own evidence
+        "a3": pytest.approx(most.words * 6 / 9 + most.vectors + most.document),
+        "b1": pytest.approx(most.parent + most.section),
         "c0": 0.0,
     }
-    (fused,) = found["a0"].trace.fused
-    assert fused.contributions == (
-        Contribution("bm25", 1, 9.0, pytest.approx(0.7 / whole), pytest.approx(0.7 / whole)),
-        Contribution(PARENT, 2, 3.0, pytest.approx(0.1 / whole), pytest.approx(0.2 / whole)),
-        Contribution(DOCUMENT, 1, 5.0, pytest.approx(0.4 / whole), pytest.approx(0.4 / whole)),
+    assert fused["a0"].contributions == (
+        Contribution("bm25", 1, 9.0, most.words, most.words),
+        Contribution(PARENT, 2, 3.0, most.parent * 0.5, most.parent),
+        Contribution(DOCUMENT, 1, 5.0, most.document, most.document),
     )
-    assert [hit.source for hit in found["a0"].trace.hits] == ["bm25"]
-    assert found["b1"].trace.hits == ()
 
 
-def test_soft_matches_are_scaled_among_the_leaves_that_are_compared():
-    hybrid = replace(PLAIN, scales=(0, 0, 1.0), soft_matches=0.5)
-    matches = LexicalMatches(
-        [Hit(leaf("a0"), 9.0), Hit(leaf("a1"), 5.0)], 10.0, MatchingNodes({}.get, (NodeHits.of([]),) * 3), (), {"bee": 2.0}
-    )
-    found = asked(hybrid, matches, {"b0": 0.8, "b1": 0.4}, {"a0": 0.1, "a1": 0.2, "b0": 0.5, "b1": 0.1})
-    whole = 1 + 1.0 + 0.5
-    assert {name: each.score for name, each in found.items()} == {
-        "a0": pytest.approx(0.7 / whole),
-        "b0": pytest.approx((0.3 + 0.5) / whole),
-        "a1": pytest.approx(0.5 * 0.25 / whole),
-        "b1": 0.0,
-    }
-    (fused,) = found["a1"].trace.fused
-    assert fused.contributions[-1] == Contribution("soft matches", 2, 0.2, pytest.approx(0.125 / whole), 0.5 / whole)
+def test_similar_words_add_by_how_much_a_leaf_exceeds_the_least_similar_one():
+    pool = Pool(matches({"a0": 9.0, "a2": 6.0}, soft={"bee": 2.0}), (), EVIDENCE._replace(neighbours=0.0))
+    pool.add_soft_matches([leaf("a0"), leaf("a2"), leaf("a1")], [0.5, 0.75, 0.25])
+    fused = steps(pool)
+    assert fused["a2"].contributions[-1] == Contribution("soft matches", 1, 0.75, 2.5, 5.0)
+    assert [fused[name].score for name in ("a0", "a1")] == [pytest.approx(EVIDENCE.words + 1.25), 0.0]
+
+
+def scales(*scores: float) -> list[NodeScores]:
+    """Three scales with these nodes of two leaves each; the others have none."""
+    firsts = np.arange(0, 2 * len(scores), 2)
+    return [NodeScores(np.array(scores), firsts, firsts + 1), *[NodeScores(np.zeros(1), firsts[:1], firsts[:1])] * 2]
+
+
+def test_a_larger_node_counts_by_how_far_it_and_the_best_one_stand_out():
+    parents = best_nodes(scales(4.0, 3.0, 0.0), None)[0]
+    assert parents.shares.tolist() == [1.0, 0.75]  # the last of the best is a node without a word
+    nearly_equal = best_nodes(scales(4.0, 3.5, 3.0), None)[0]
+    assert nearly_equal.shares.tolist() == [0.25 * 0.25, 0.125 * 0.25]
+    assert not len(best_nodes(scales(4.0, 4.0), None)[0].firsts)
+    others = best_nodes(scales(4.0, 3.0, 3.0), np.array([True, True, True, True, False, False]))[0]
+    assert (others.firsts.tolist(), others.shares.tolist()) == ([0], [0.25 * 0.25])
+
+
+@examples(150)
+@given(st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0]), min_size=1, max_size=12), st.integers(1, 30), st.integers(1, 3))
+def test_the_leaves_with_most_evidence_are_those_of_a_full_sort(shares, count, size):
+    """Each node has two leaves, each document ``size`` nodes; documents are ordered backwards."""
+    found = [NodeHit(2 * n, 2 * n + 1, 1, 1.0, share) for n, share in enumerate(shares) if share]
+    single = [NodeHit(2 * n, 2 * n, 1, 1.0, share) for n, share in enumerate(shares[::-1]) if share]
+    nodes = MatchingNodes({}.get, (NodeHits.of(single), NodeHits.of(found), NO_NODES, NO_NODES))
+    weights = ScaleWeights(1.0, 2.0, 0.0, 0.0)
+    documents = np.arange(0, 2 * len(shares), 2 * size)
+
+    def order(rows):
+        return [(-(r // (2 * size)), r) for r in rows]
+
+    rows = leaves_with_most_evidence(nodes, weights, count, documents, order)
+    evidence = nodes.evidence(np.arange(2 * len(shares)), weights).tolist()
+    best = sorted((r for r, value in enumerate(evidence) if value > 0), key=lambda r: (-evidence[r], order([r])))
+    assert sorted(rows.tolist()) == sorted(best[:count])
 
 
 @pytest.fixture
@@ -104,13 +112,9 @@ def index(tmp_path: Path):
 
 
 def test_a_leaf_of_the_right_section_is_found_without_a_word_of_the_question(index: Index):
-    def leaves(*scales: float) -> list[int]:
-        hybrid = Hybrid(scales=scales, neighbour_bonus=0, depth=1)
-        found = index.retrieve("honey nectar", hybrid, k=3, candidates=3)
-        return [int(passage.id.rpartition("#")[2]) for passage in found]
-
-    assert leaves(0.2, 0.2, 0.2) == [0, 1, 2]  # the first parent
-    assert leaves(0, 0, 0) == [0, 3, 5]  # what vectors find
+    found = index.retrieve("honey nectar", MORE, k=3, candidates=3)
+    assert [int(passage.id.rpartition("#")[2]) for passage in found] == [0, 1, 2]  # the first parent
+    assert "honey" not in found[2].text.lower()
 
 
 def test_the_parts_of_a_score_add_up_to_it(index: Index):
@@ -158,26 +162,6 @@ def test_words_are_compared_only_where_the_index_takes_them_as_english(tmp_path:
 
     assert "soft matches" in sources(Analyzer("english"))
     assert "soft matches" not in sources(Analyzer("german"))
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"scales": 0.2}, "scales must be three numbers >= 0, of the parent, the section and the document, got 0.2"),
-        ({"scales": (0.2, 0.2)}, "scales must be three numbers >= 0"),
-        ({"scales": (0.2, 0.2, -1)}, "scales must be a number >= 0, got -1"),
-        ({"soft_matches": -0.1}, "soft_matches must be a number >= 0, got -0.1"),
-    ],
-)
-def test_bad_options_are_refused(options, message):
-    with pytest.raises(InvalidArgument, match=message):
-        Hybrid(**options)
-
-
-@pytest.mark.parametrize("fusion", ["rrf", "maximum"])
-def test_other_fusions_are_of_bm25_and_vectors_alone(index: Index, fusion: str):
-    found = index.retrieve("bees", replace(MORE, fusion=fusion), k=9)
-    assert found == index.retrieve("bees", Hybrid(fusion=fusion), k=9)
 
 
 @pytest.mark.parametrize("question", ["the", "zzzz", "?"])

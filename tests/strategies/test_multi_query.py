@@ -161,14 +161,13 @@ def test_the_trace_names_each_phrasing_that_found_a_leaf_and_its_rank():
 
 
 def test_each_step_of_the_base_names_its_phrasing(index: Index):
-    base = Hybrid(neighbour_bonus=0, scales=(0, 0, 0))
-    merging = AutoMerging(base=base, threshold=0.2, fill_gaps=2)
+    merging = AutoMerging(base=Hybrid(), threshold=0.2, fill_gaps=2)
     strategy = MultiQuery(base=merging, phrasings=["goods trains"])
-    traces = [passage.trace for passage in index.retrieve("old pier", strategy, k=50, candidates=7)]
-    for kind in ("hits", "calibrated", "filled", "merges"):
+    traces = [passage.trace for passage in index.retrieve("old pier", strategy, k=50, candidates=5)]
+    for kind in ("hits", "calibrated", "merges"):
         assert {step.query for trace in traces for step in getattr(trace, kind)} == {"the query", '"goods trains"'}
     fused = {(step.method, step.query) for trace in traces for step in trace.fused}
-    assert fused == {*(("relative_score", query) for query in ("the query", '"goods trains"')), ("rrf", None)}
+    assert fused == {*(("evidence", query) for query in ("the query", '"goods trains"')), ("rrf", None)}
     lines = [line for trace in traces for line in trace.explain()]
     for start in ("bm25 found", "leaf", "the score of leaf", "filled the gap between two hits", "merged into their parent"):
         assert any(start in line and ' for "goods trains"' in line for line in lines)

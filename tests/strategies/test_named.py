@@ -14,7 +14,7 @@ def test_strategies_are_named_as_in_a_configuration_and_those_with_one_name_by_t
         "vector": Vector(),
         "hybrid": Hybrid(),
     }
-    two = [Hybrid(), BM25(), Hybrid(depth=50)]
+    two = [Hybrid(), BM25(), Hybrid(references=0)]
     assert list(name_strategies("strategies", two)) == ["hybrid", "bm25", "hybrid 2"]
     assert list(name_strategies("strategies", two, between="-")) == ["hybrid", "bm25", "hybrid-2"]
 

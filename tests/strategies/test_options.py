@@ -61,7 +61,7 @@ def test_the_default_of_an_option_is_the_one_that_is_documented(kind: type, opti
         (lambda: BM25(k=0), "k must be a whole number >= 1, got 0"),
         (lambda: BM25(engine="rank_bm25"), "engine must be one of 'postings', 'rank-bm25', got 'rank_bm25'"),
         (lambda: Browse(offset=-1), "offset must be a whole number >= 0, got -1"),
-        (lambda: Hybrid(calibrate=1), "calibrate must be True or False, got 1"),
+        (lambda: Hybrid(summaries=1), "summaries must be True or False, got 1"),
         (
             lambda: Hybrid(min_answer_probability=2),
             "min_answer_probability must be a number in [0, 1], got 2",
@@ -90,8 +90,6 @@ TWO = np.int64(2)
         (BM25(k=TWO), BM25(k=2)),
         (Vector(k=TWO), Vector(k=2)),
         (Browse(offset=TWO), Browse(offset=2)),
-        (Hybrid(depth=TWO), Hybrid(depth=2)),
-        (Hybrid(depth=(TWO, 3)), Hybrid(depth=(2, 3))),
         (ParentDocument(level=TWO, max_parents=TWO), ParentDocument(level=2, max_parents=2)),
         (SentenceWindow(before=TWO, after=TWO, max_words=TWO), SentenceWindow(before=2, after=2, max_words=2)),
         (AutoMerging(fill_gaps=TWO, max_level=TWO, max_words=TWO), AutoMerging(fill_gaps=2, max_level=2, max_words=2)),

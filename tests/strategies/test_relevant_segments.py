@@ -83,7 +83,7 @@ def test_a_small_gap_that_the_base_did_not_return_is_bridged_too():
 
 @pytest.mark.parametrize(
     "base",
-    [Vector(), BM25(), Hybrid(neighbour_bonus=0), MultiQuery(phrasings=["honey"])],
+    [Vector(), BM25(), Hybrid(), MultiQuery(phrasings=["honey"])],
     ids=lambda base: type(base).__name__,
 )
 def test_gaps_are_bridged_over_every_base(shared_index: Index, base):
@@ -191,7 +191,7 @@ def test_it_keeps_to_the_budget_of_the_call(index: Index):
         assert len(passages) == 1 or sum(len(passage.text.split()) for passage in passages) <= budget
 
 
-@pytest.mark.parametrize(("max_words", "limits"), [(300, {"budget": 3000}), (50, {"budget": 600}), (100, {"k": 5})])
+@pytest.mark.parametrize(("max_words", "limits"), [(300, {"budget": 3000}), (50, {"budget": 600}), (100, {"budget": 900})])
 def test_no_passage_is_longer_than_a_run_may_be_with_any_budget(wikipedia: Index, max_words, limits):
     passages = wikipedia.retrieve("steam engine", RelevantSegments(max_words=max_words), **limits)
     lengths = [len(passage.text.split()) for passage in passages]
@@ -205,7 +205,7 @@ def test_it_looks_at_more_candidates_than_others_unless_the_call_says_how_many(w
     default = wikipedia.retrieve("steam engine")
     asked = 24 + 5 * 75 // 15
     assert wikipedia.retrieve("steam engine", candidates=asked) == default
-    assert wikipedia.retrieve("steam engine", candidates=4 * asked) != default
+    assert wikipedia.retrieve("steam engine", candidates=2) != default
     [only] = wikipedia.retrieve("steam engine", candidates=1)
     assert only.start == wikipedia.retrieve("steam engine", Hybrid(), k=1)[0].start
 

@@ -112,7 +112,7 @@ def soft_matches(question: Mapping[str, float], vectors: NDArray[np.float32], co
     best[best < _LEAST] = 0.0
     best *= best
     weights = np.fromiter(question.values(), np.float64, len(question))
-    scores[filled] = weights @ best / weights.sum()
+    scores[filled] = np.minimum(weights @ best / weights.sum(), 1.0)  # rounding of products
     return scores.tolist()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, chain, pairwise
 from math import inf
@@ -150,10 +150,12 @@ def runs_within_budget(
     max_words: int | None,
     run_cost: float,
     between: Iterable[Candidate] = (),
+    relevance: Mapping[Span, float] | None = None,
 ) -> tuple[list[Candidate], list[Candidate]]:
-    """The runs of hits with the highest total score that fit into the budget, and the hits that are in no run.
+    """The runs of hits with the highest total relevance that fit into the budget, and the hits that are in no run.
 
-    Runs are chosen for a price of a word. The prices are the hits' scores divided by their words. leafspan takes the lowest
+    The relevance of a hit is its score, unless it is given. Runs are chosen for a price of a word. The prices are the hits'
+    relevance divided by their words. leafspan takes the lowest
     price at which the runs fit into the budget. If they fit at all of these prices, the price falls until each hit is worth
     a run of its own. If all runs at a price are too long together, and no higher price has a run, the run with the best
     leaf comes first, and others follow as far as they fit. The rest of the budget is filled with the best other hits, up to
@@ -161,7 +163,9 @@ def runs_within_budget(
     """
     gaps = [(leaf, leaf.span.first) for leaf in between]
     unscored = [replace(leaf, score=0.0, trace=Trace(filled=(Filled(place, place, 0.0),))) for leaf, place in gaps]
-    chosen = _best_fitting_runs([*hits, *unscored], budget, max_words, run_cost)
+    worth = {hit.span: max(hit.score, 0.0) for hit in hits} if relevance is None else relevance
+    gapless = [_Gapless.of(run, worth) for run in _gapless_runs([*hits, *unscored])]
+    chosen = _best_fitting_runs(gapless, worth, budget, max_words, run_cost)
     left = budget - _words(chain.from_iterable(chosen))
     taken = {hit.span for hit in chain.from_iterable(chosen)}
     others = sorted((hit for hit in hits if hit.span not in taken), key=lambda hit: hit.order)
@@ -174,13 +178,14 @@ def runs_within_budget(
 
 
 def _best_fitting_runs(
-    hits: Sequence[Candidate], budget: int, max_words: int | None, run_cost: float
+    gapless: Sequence[_Gapless], worth: Mapping[Span, float], budget: int, max_words: int | None, run_cost: float
 ) -> list[list[Candidate]]:
     """The runs at the lowest price of a word that fits the budget, found by bisection."""
-    gapless = [_Gapless.of(run) for run in _gapless_runs(hits)]
-    paying = [(hit.score, hit.words) for hit in hits if hit.words and hit.score > 0]
+    paying = [
+        (value, words) for some in gapless for value, words in zip(some.values, some.words, strict=True) if value and words
+    ]
     # A little more, so that rounding cannot decide whether a leaf is worth its own price.
-    prices = sorted({score / words * _ABOVE for score, words in paying}, reverse=True)
+    prices = sorted({value / words * _ABOVE for value, words in paying}, reverse=True)
     fitting: list[tuple[_Gapless, Run]] = []
     low, high = 0, len(prices)
     while low < high:  # at a lower price, runs have more words
@@ -192,20 +197,21 @@ def _best_fitting_runs(
             high = middle
     chosen = _hits_in(fitting)
     if high < len(prices):
-        return chosen or _with_those_that_fit(chosen, gapless, budget, prices[high], max_words, run_cost)
+        return chosen or _with_those_that_fit(chosen, gapless, worth, budget, prices[high], max_words, run_cost)
     # No price of 0: then runs would be free, and no gap would be bridged.
-    lowest = min((score / (words + run_cost) for score, words in paying), default=0.0) / 2
+    lowest = min((value / (words + run_cost) for value, words in paying), default=0.0) / 2
     if not lowest:
         return chosen
     runs = _hits_in(_runs_at_price(gapless, lowest, max_words, run_cost))
     if _words(chain.from_iterable(runs)) <= budget:
         return runs
-    return _with_those_that_fit(chosen, gapless, budget, lowest, max_words, run_cost)
+    return _with_those_that_fit(chosen, gapless, worth, budget, lowest, max_words, run_cost)
 
 
 def _with_those_that_fit(
     chosen: Sequence[list[Candidate]],
     gapless: Iterable[_Gapless],
+    worth: Mapping[Span, float],
     budget: int,
     price: float,
     max_words: int | None,
@@ -217,7 +223,7 @@ def _with_those_that_fit(
     left = budget - _words(chain.from_iterable(chosen))
     longest = max(1, left if max_words is None else min(left, max_words))
     # The words of chosen runs are already paid for.
-    more = _hits_in(_runs_at_price((_Gapless.of(some.hits, taken) for some in gapless), price, longest, run_cost))
+    more = _hits_in(_runs_at_price((_Gapless.of(some.hits, worth, taken) for some in gapless), price, longest, run_cost))
     for run in sorted(more, key=lambda run: min(hit.order for hit in run)):
         spans = {hit.span for hit in run}
         words = _words(hit for hit in run if hit.span not in taken)
@@ -278,9 +284,9 @@ class _Gapless(NamedTuple):
     leaves: RelevantLeaves
 
     @classmethod
-    def of(cls, hits: Sequence[Candidate], free: Container[Span] = ()) -> _Gapless:
+    def of(cls, hits: Sequence[Candidate], worth: Mapping[Span, float], free: Container[Span] = ()) -> _Gapless:
         words = [0 if hit.span in free else hit.words or 0 for hit in hits]
-        values = [max(hit.score, 0.0) for hit in hits]
+        values = [worth.get(hit.span, 0.0) for hit in hits]
         return cls(hits, values, words, RelevantLeaves(values, words))
 
     def may_be_worth(self, price: float, run_cost: float) -> bool:

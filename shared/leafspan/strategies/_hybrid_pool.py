@@ -80,9 +80,9 @@ class Weighed(NamedTuple):
 class Pool:
     """The leaves that two searches found for a query, with their neighbours.
 
-    The evidence for a leaf is the sum of its parts, and its weight is ``exp(evidence)``, which is 1 without evidence. It
-    also gets a share of the weight of its better neighbour, of the best summary above it, and of a leaf that mentions its
-    document. Its probability is its weight over the weights of all leaves and of the case that none has an answer.
+    The evidence for a leaf is the sum of its parts, and its weight is ``exp(evidence)``, which is 1 without evidence. To
+    this come shares of what evidence adds to its better neighbour, of the weight of the best summary above it, and of the
+    weight of a leaf that mentions its document. Its probability is its weight over all weights and that of no answer.
     """
 
     def __init__(self, matches: LexicalMatches | None, near: Sequence[Hit], most: Evidence) -> None:
@@ -180,7 +180,7 @@ class Pool:
         """
         leaves = dict.fromkeys(chain(self.best_leaves(count), self.from_summaries, self.references))
         weighed = list(map(self._weighed, leaves))
-        more = fsum(each.summary + each.mention for each in weighed)
+        more = fsum(each.summary + each.mention if self.has(each.leaf) else each.weight for each in weighed)
         total = (self._total + more) * (1 + self._absence / self._total) if self._total else 1.0
         if with_summaries:
             weighed += [Weighed(leaf, weight) for leaf, weight in self.summaries.items()]
@@ -260,9 +260,10 @@ class Pool:
 
         self._evidence[self._numbers.searchsorted(self._numbers_of(leaves))] += shares
         self._weights = np.exp(self._evidence)
-        better, touches = np.zeros(len(self._weights)), self._numbers[1:] - self._numbers[:-1] == 1
-        better[1:] = np.where(touches, self._weights[:-1], 0.0)
-        better[:-1] = np.maximum(better[:-1], np.where(touches, self._weights[1:], 0.0))
+        gives, touches = np.expm1(self._evidence), self._numbers[1:] - self._numbers[:-1] == 1
+        better = np.zeros(len(gives))
+        better[1:] = np.where(touches, gives[:-1], 0.0)
+        better[:-1] = np.maximum(better[:-1], np.where(touches, gives[1:], 0.0))
         self._neighbours = self._most.neighbours * better
         weights = self._weights + self._neighbours
         self._best_first = (-weights).argsort(kind="stable")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from math import sqrt
 
 from leafspan.checks import check_number, keep_whole
 from leafspan.spans import runs_within_budget, short_gaps
@@ -22,14 +23,14 @@ _WORDS_A_LEAF = 15  # gets more leaves than a budget can hold, since some are sk
 class RelevantSegments(Strategy):
     """The runs of leaves that together hold the most relevance within a budget of words.
 
-    A leaf's relevance is its score in ``base``, if that is a probability. Other scores are turned into shares of 1: see
-    docs/scores.md. The value of a run is the relevance of its leaves, minus a price for each of its words and for
-    ``run_cost`` more words. leafspan finds the runs that do not overlap and have the highest total value, exactly. The
-    price of a word is the lowest one at which the runs fit the budget; leafspan tries each leaf's score divided by the
-    leaf's words. If the runs fit at each of these prices, leafspan lowers the price until each leaf is worth a run of
-    its own, and fills the budget with runs, the run with the best leaf first. So short gaps are bridged even if all
-    scores are equal. The best other leaves fill the rest of the budget; a leaf that touches a run joins it. A run has
-    the score of its best leaf, and results are ordered by this score.
+    A leaf's relevance is the cube of its probability: its score in ``base``, if that is a probability. Other scores are
+    turned into shares of 1: see docs/scores.md. The value of a run is the relevance of its leaves, minus a price for each
+    of its words and for up to ``run_cost`` more words. leafspan finds the runs that do not overlap and have the highest
+    total value, exactly. The price of a word is the lowest one at which the runs fit the budget; leafspan tries each leaf's
+    relevance divided by its words. If the runs fit at each of these prices, leafspan lowers the price until each leaf is
+    worth a run of its own, and fills the budget with runs, the run with the best leaf first. So short gaps are bridged even
+    if all scores are equal. The best other leaves fill the rest of the budget; a leaf that touches a run joins it. A run
+    has the score of its best leaf, and results are ordered by this score.
 
     The budget is the smaller of the call's budget and ``words``. If neither is given, it is ``passage_words`` for each
     of the ``k`` passages. If the call has no budget, the leaves that did not fit follow one by one.
@@ -44,7 +45,7 @@ class RelevantSegments(Strategy):
         words: Most words in all runs together, >= 1. Default: the call's budget, or ``passage_words`` for each passage.
         max_words: Longest passage, in words, >= 1; only a single leaf can be longer. Default: 300. None: any.
         run_cost: Price of each run, in words, in addition to its own words, >= 0. A higher value joins runs over longer
-            gaps. Default: 30.
+            gaps. It is multiplied by the square root of the best leaf's probability. Default: 30.
         passage_words: Words for each passage asked for, if there is no budget, >= 1. Default: 75.
 
     Raises:
@@ -80,14 +81,14 @@ class RelevantSegments(Strategy):
         segments = []
         for hits, ids in zip(results, gaps, strict=True):
             between = [loaded[id_] for id_ in ids]
-            relevant, scores = _with_relevance(hits)
+            probabilities, certainty = _probabilities(hits)
+            # Cubes, so that short leaves of little probability do not take the place of one more probable leaf.
+            relevance = {hit.span: each**3 for hit, each in zip(hits, probabilities, strict=True)}
+            # If the best leaf is hardly probable, what stands beside it hardly belongs to the answer.
+            run_cost = self.run_cost * sqrt(certainty)
             runs, others = runs_within_budget(
-                relevant, budget, max_words=self.max_words, run_cost=self.run_cost, between=between
+                hits, budget, max_words=self.max_words, run_cost=run_cost, between=between, relevance=relevance
             )
-            if scores:
-                runs, others = (
-                    [replace(each, score=scores.get(each.score, each.score)) for each in some] for some in (runs, others)
-                )
             if context.words is None:
                 segments.append(sorted(runs + others, key=lambda run: run.order))
             elif budget < context.words:
@@ -98,15 +99,12 @@ class RelevantSegments(Strategy):
         return segments
 
 
-def _with_relevance(hits: Sequence[Candidate]) -> tuple[Sequence[Candidate], dict[float, float]]:
-    """The hits with their relevance as score, and the original score of each relevance where the two differ."""
+def _probabilities(hits: Sequence[Candidate]) -> tuple[list[float], float]:
+    """The hits' scores and the best one if they are probabilities, otherwise shares of 1, and 1."""
+    scores = [each.score for each in hits]
     if all(each.trace.calibrated and each.trace.calibrated[-1].probability == each.score for each in hits):
-        return hits, {}
-    shares = relevances([each.score for each in hits])
-    scores: dict[float, float] = {}
-    for share, each in zip(shares, hits, strict=True):
-        scores[share] = max(each.score, scores.get(share, each.score))
-    return [replace(each, score=share) for each, share in zip(hits, shares, strict=True)], scores
+        return scores, max(scores, default=0.0)
+    return relevances(scores), 1.0
 
 
 DEFAULT: Strategy = RelevantSegments()
