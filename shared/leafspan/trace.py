@@ -37,15 +37,15 @@ class TracedHit:
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """One list's contribution to a fused score.
+    """What one list, or one part of ``Hybrid``, contributes to a fused score.
 
     Attributes:
-        source: Name of the list.
+        source: Name of the list or part.
         rank: Rank of the result in the list, from 1.
         score: Score of the result in the list, even if the method of fusion uses only ranks.
-        share: The list's part of the fused score.
-        weight: Weight of the list. The weights of all lists add up to 1, unless fusion takes the best score of any list.
-            For summaries, a list weighs more if one of them matches better than any leaf: as much as for the best summary.
+        share: Its part of the fused score.
+        weight: Weight of the list; all weights add up to 1, unless fusion takes the best score of any list. For ``Hybrid``,
+            the most evidence that the part gives to a leaf.
     """
 
     source: str
@@ -62,7 +62,7 @@ class Reference:
     Attributes:
         leaf: Id of the leaf that mentions the document.
         written: The title, alias, link or path in that leaf.
-        bonus: The bonus that was added to the score.
+        bonus: What it adds to the score.
     """
 
     leaf: str
@@ -72,18 +72,19 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Fused:
-    """A step: fusion gave one score to a result of one or more lists.
+    """A step: one or more lists, or parts of ``Hybrid``, gave one score to a result.
 
     Attributes:
         first: Ordinal of its first leaf.
         last: Ordinal of its last leaf (inclusive).
-        method: Method of fusion.
-        contributions: Each list's contribution.
-        score: The sum of all contributions and bonuses.
-        neighbour_bonus: The bonus from the better neighbour.
-        summary_bonus: The bonus from the best summary above the leaf.
+        method: Method of fusion, or ``"evidence"`` for ``Hybrid``.
+        contributions: What each list or part contributes.
+        score: The sum of all contributions and bonuses. For ``Hybrid``, the logarithm of the leaf's weight: see
+            docs/scores.md.
+        neighbour_bonus: What the better neighbour adds.
+        summary_bonus: What the best summary above the leaf adds.
         query: Phrasing of the question, or None if there was only one.
-        reference: The bonus from a leaf that mentions this document, or None.
+        reference: What a leaf that mentions this document adds, or None.
     """
 
     first: int
@@ -109,13 +110,13 @@ class Fused:
 
     @property
     def reference_bonus(self) -> float:
-        """The bonus from a leaf of another document that mentions this one."""
+        """What a leaf of another document that mentions this one adds."""
         return 0.0 if self.reference is None else self.reference.bonus
 
 
 @dataclass(frozen=True, slots=True)
 class Calibrated:
-    """A step: calibration turned a leaf's score into the probability that the leaf holds the answer.
+    """A step: a leaf's score became the probability that the leaf holds the answer.
 
     Attributes:
         ordinal: Ordinal of the leaf.

@@ -98,33 +98,6 @@ def shares_of(
     return [(key, score * weight) for key, score in scaled]
 
 
-def shares_beside(
-    ranking: Sequence[tuple[K, float]],
-    shares: Sequence[tuple[K, float]],
-    others: Sequence[tuple[K, float]],
-    weight: float,
-    fusion: Fusion,
-) -> list[tuple[K, float]]:
-    """What ``others`` would get if they were in the list, without changing the list's own shares.
-
-    Each of the others gets the share that a key of the list with the same score would get, and at least 0. If the list is
-    empty, the others form a list of their own.
-    """
-    if not ranking:
-        return shares_of(others, weight, fusion)
-    if fusion == "maximum":
-        return [(key, score * weight) for key, score in others]
-    scores = [score for _, score in ranking]
-    if fusion == "rrf":
-        ahead = ((key, sum(each > score for each in scores)) for key, score in others)
-        return [(key, weight / (_RANK_CONSTANT + 1 + rank)) for key, rank in ahead]
-    (high, most), (low, least) = (scores[0], shares[0][1]), (scores[-1], shares[-1][1])
-    if high == low:
-        return [(key, most if score >= high else 0.0) for key, score in others]
-    slope = (most - least) / (high - low)
-    return [(key, max(0.0, least + slope * (score - low))) for key, score in others]
-
-
 def _recognised_by_text(lists: Sequence[Ranked]) -> Sequence[Ranked]:
     """The lists, where a passage of another source without an id becomes the passage with an id and the same text."""
     named: dict[str, Candidate] = {}
@@ -167,12 +140,6 @@ def _contributions(
     return best
 
 
-def only_the_best(contributions: Sequence[Contribution]) -> list[Contribution]:
-    """The contributions to a maximum: the first of the largest keeps its share, the others get 0."""
-    best = max(contributions, key=attrgetter("share"), default=None)
-    return [each if each is best else replace(each, share=0.0) for each in contributions]
-
-
 def _once(same: Sequence[Candidate]) -> Candidate:
     """One candidate for the same span in several lists, with what any of the lists knows about the span."""
     trace = sum((candidate.trace for candidate in same), EMPTY_TRACE)
@@ -185,9 +152,11 @@ def _fused(
     spans: Sequence[Candidate], fusion: Fusion, contributions: Sequence[Contribution], notes: Sequence[str]
 ) -> Candidate:
     whole = one_of(spans)
-    parts = only_the_best(contributions) if fusion == "maximum" else contributions
-    score = max(each.share for each in contributions) if fusion == "maximum" else fsum(each.share for each in parts)
-    step = Fused(whole.span.first, whole.span.last, fusion, tuple(parts), score)
+    if fusion == "maximum":
+        best = max(contributions, key=attrgetter("share"))
+        contributions = [each if each is best else replace(each, share=0.0) for each in contributions]
+    score = fsum(each.share for each in contributions)
+    step = Fused(whole.span.first, whole.span.last, fusion, tuple(contributions), score)
     return replace(whole, score=score, trace=whole.trace + Trace(fused=(step,), notes=tuple(notes)))
 
 
