@@ -182,7 +182,7 @@ NAMES_OF_OTHERS = {
         "bees", search_kwargs={"k": 3}
     ),
     "Hybrid has no option 'alpha'; here it is 'weights'": lambda index: Hybrid(alpha=0.5),
-    "Hybrid has no option 'soft_match'; did you mean 'soft_matches'?": lambda index: Hybrid(soft_match=0.5),
+    "Hybrid has no option 'reference'; did you mean 'references'?": lambda index: Hybrid(reference=0.5),
     "Vector has no option 'top_k'; here it is 'k'": lambda index: Vector(top_k=3),
     "Hybrid has no option 'top_k'; it is an option of the call: retrieve(question, strategy, k=...)": lambda index: Hybrid(
         top_k=3

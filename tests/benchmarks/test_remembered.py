@@ -11,9 +11,9 @@ pytestmark = pytest.mark.usefixtures("scripts")
 
 COUNT = 10
 SETTINGS = (
-    Hybrid(scales=(0, 0, 0), soft_matches=0, references=0),
-    Hybrid(scales=(0.2, 0.2, 0.2), soft_matches=0.5),
-    Hybrid(scales=(0.5, 0, 0.1), soft_matches=0.25, weights=(0.8, 0.2), neighbour_bonus=0.6, references=0.9),
+    Hybrid(references=0),
+    Hybrid(weights=(0.5, 0.5)),
+    Hybrid(weights=(0.8, 0.2), references=0.9),
 )
 
 

@@ -11,7 +11,7 @@ import pytest
 from leafspan import BM25, Config, Hybrid, Index
 from leafspan.lab import save_questions
 from tests.cli.test_cli import fails, leafspan
-from tests.lab.tuning.conftest import CHAPTERS, PARTS, QUESTIONS, SPLITTER, TOO_LITTLE_ON_WORDS
+from tests.lab.tuning.conftest import CHAPTERS, OPTIONS, PARTS, QUESTIONS, TOO_LITTLE_ON_WORDS
 
 TUNE = ("tune", "questions.jsonl", "--budget", "12", "--budget", "36")
 
@@ -19,7 +19,7 @@ TUNE = ("tune", "questions.jsonl", "--budget", "12", "--budget", "36")
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("parts") / "kb"
-    with Index.open(folder, splitter=SPLITTER) as index:
+    with Index.open(folder, **OPTIONS) as index:
         index.add([*PARTS, *CHAPTERS])
     return folder
 

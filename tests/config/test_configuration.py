@@ -214,12 +214,12 @@ def test_what_this_version_writes_stays_readable():
     plain, _ = parse_config("""
 strategy:
   type: sentence-window
-  base: {type: hybrid, scales: [0.3, 0.2, 0.1], soft_matches: 0.25, references: 0.4, aliases: also, summary_bonus: 0.1}
+  base: {type: hybrid, weights: [0.6, 0.4], references: 0.4, aliases: also, summary_bonus: 0.1}
 """)
-    hybrid = Hybrid(scales=(0.3, 0.2, 0.1), soft_matches=0.25, references=0.4, aliases="also", summary_bonus=0.1)
+    hybrid = Hybrid(weights=(0.6, 0.4), references=0.4, aliases="also", summary_bonus=0.1)
     assert Config.from_dict(plain) == Config(strategy=SentenceWindow(base=hybrid))
     text = """
-strategy: {type: auto-merging, base: {type: hybrid, weights: [0.7, 0.3], neighbour_bonus: 0.4}, threshold: 0.5}
+strategy: {type: auto-merging, base: {type: hybrid, weights: [0.7, 0.3], min_answer_probability: 0.4}, threshold: 0.5}
 splitter: {leaf_words: 45, parent_words: [150, 600], unit: words}
 analyzer: {language: english, stem: true, stop_words: true}
 bm25: {k1: 0.9, b: 0.4, variant: lucene, delta: null, epsilon: 0.25}
@@ -233,7 +233,7 @@ min_score: 0.1
     plain, _ = parse_config(text)
     config = Config.from_dict(plain)
     assert config == Config(
-        strategy=AutoMerging(base=Hybrid(weights=(0.7, 0.3), neighbour_bonus=0.4), threshold=0.5),
+        strategy=AutoMerging(base=Hybrid(weights=(0.7, 0.3), min_answer_probability=0.4), threshold=0.5),
         splitter=HierarchicalSplitter(),
         analyzer=Analyzer("english"),
         bm25=BM25Settings(),

@@ -187,25 +187,19 @@ BAD_OPTIONS: list[tuple[str, dict[str, Any], str]] = [
     (
         "HybridRetriever",
         {"weights": (1, 0)},
-        "weights must be two numbers > 0, of BM25 and of vectors, got (1, 0): one of them alone is BM25() or Vector()",
+        "weights must be two numbers > 0, of words and of vectors, got (1, 0): one of them alone is BM25() or Vector()",
     ),
-    ("HybridRetriever", {"weights": 1}, "weights must be two numbers > 0, of BM25 and of vectors, got 1"),
+    ("HybridRetriever", {"weights": 1}, "weights must be two numbers > 0, of words and of vectors, got 1"),
     (
-        "HybridRetriever",
-        {"depth": (1, 2, 3)},
-        "depth must be a whole number, or two, of BM25 and of vectors, got (1, 2, 3)",
-    ),
-    (
-        "HybridRetriever",
-        {"fusion": "relative score"},
+        "EnsembleRetriever",
+        {"retrievers": [Vector(), BM25()], "fusion": "relative score"},
         "fusion must be one of 'rrf', 'relative_score', 'distribution_based', 'maximum', got 'relative score'; "
         "did you mean 'relative_score'?",
     ),
     (
         "HybridRetriever",
-        {"min_answer_probability": 0.5, "calibrate": False},
-        "min_answer_probability needs scores that are probabilities: leave calibrate=True and fusion='relative_score', "
-        "got calibrate=False and fusion='relative_score'",
+        {"min_answer_probability": 1.5},
+        "min_answer_probability must be a number in [0, 1], got 1.5",
     ),
     ("ParentDocumentRetriever", {"level": 0}, "level must be a whole number >= 1, got 0"),
     ("SentenceWindowRetriever", {"before": -1}, "before must be a whole number >= 0, got -1"),
@@ -214,7 +208,11 @@ BAD_OPTIONS: list[tuple[str, dict[str, Any], str]] = [
     ("RelevantSegmentsRetriever", {"run_cost": -1}, "run_cost must be a number >= 0, got -1"),
     ("BrowseRetriever", {"offset": -1}, "offset must be a whole number >= 0, got -1"),
     ("SpanRetriever", {"strategy": 3}, "strategy must be a strategy such as Vector(), got 3"),
-    ("SpanRetriever", {"strategy": {"type": "hybrid", "depth": 0}}, "depth: depth must be a whole number >= 1, got 0"),
+    (
+        "SpanRetriever",
+        {"strategy": {"type": "hybrid", "references": 2}},
+        "references: references must be a number in [0, 1], got 2",
+    ),
     (
         "SpanRetriever",
         {"strategy": Hybrid},
@@ -324,8 +322,8 @@ BAD_OPTIONS: list[tuple[str, dict[str, Any], str]] = [
     ),
     (
         "HybridRetriever",
-        {"neighbor_bonus": 0.2},
-        "HybridRetriever has no option 'neighbor_bonus'; did you mean 'neighbour_bonus'?",
+        {"sumary_bonus": 0.2},
+        "HybridRetriever has no option 'sumary_bonus'; did you mean 'summary_bonus'?",
     ),
     (
         "EnsembleRetriever",
@@ -403,7 +401,7 @@ OTHER_NAMES = [
 ]
 
 
-@pytest.mark.parametrize("name", ["HybridRetriever", "EnsembleRetriever", "MultiQueryRetriever"])
+@pytest.mark.parametrize("name", ["EnsembleRetriever", "MultiQueryRetriever"])
 def test_a_fusion_may_have_the_name_of_another_framework(host: Host, shared_index: Index, name):
     for given, meant in OTHER_NAMES:
         retriever = host.make(name, shared_index, fusion=given, **needed(name))
@@ -412,8 +410,7 @@ def test_a_fusion_may_have_the_name_of_another_framework(host: Host, shared_inde
 
 
 def test_options_are_kept_as_the_strategy_has_them(host: Host, shared_index: Index):
-    hybrid = host.make("HybridRetriever", shared_index, weights=[3, 1], depth=7)
-    assert (hybrid.weights, hybrid.depth) == ((3, 1), (7, 7))
+    assert host.make("HybridRetriever", shared_index, weights=[3, 1]).weights == (3, 1)
     multi = host.make("MultiQueryRetriever", shared_index, phrasings="one more")
     assert multi.phrasings == (Query("one more"),)
     assert not hasattr(multi, "generate")
@@ -497,7 +494,7 @@ def test_a_retriever_is_shown_by_the_name_of_its_class(host: Host, shared_index:
 STRATEGIES: list[tuple[str, dict[str, Any], Strategy]] = [
     ("VectorRetriever", {"min_score": 0.2}, Vector(min_score=0.2)),
     ("BM25Retriever", {"scale": True, "bm25": BM25Settings(k1=1.5)}, BM25(scale=True, bm25=BM25Settings(k1=1.5))),
-    ("HybridRetriever", {"weights": (1, 1), "depth": 9}, Hybrid(weights=(1, 1), depth=9)),
+    ("HybridRetriever", {"weights": (1, 1), "references": 0}, Hybrid(weights=(1, 1), references=0)),
     ("ParentDocumentRetriever", {"level": 2}, ParentDocument(level=2)),
     ("SentenceWindowRetriever", {"base": BM25(), "before": 2}, SentenceWindow(base=BM25(), before=2)),
     ("AutoMergingRetriever", {"base": Vector(), "threshold": 0.3}, AutoMerging(base=Vector(), threshold=0.3)),
@@ -587,13 +584,13 @@ async def test_a_subclass_may_have_an_init_of_its_own(host: Host, shared_index: 
 
 async def test_a_subclass_may_have_options_of_its_own(host: Host, shared_index: Index):
     kind = host.labelled("HybridRetriever")
-    retriever = host.make(kind, shared_index, label="mine", fusion="simple", k=2)
-    assert (retriever.label, retriever.fusion) == ("mine", "maximum")
+    retriever = host.make(kind, shared_index, label="mine", weights=[3, 1], k=2)
+    assert (retriever.label, retriever.weights) == ("mine", (3, 1))
     assert host.make(kind, shared_index).label == "none"
-    expected = host.make("HybridRetriever", shared_index, fusion="maximum", k=2)
+    expected = host.make("HybridRetriever", shared_index, weights=(3, 1), k=2)
     assert await host.both(retriever, QUESTIONS[0]) == await host.both(expected, QUESTIONS[0])
     error = host.refusal(lambda: host.make(kind, shared_index, weights=1))
-    assert str(error) == "weights must be two numbers > 0, of BM25 and of vectors, got 1"
+    assert str(error) == "weights must be two numbers > 0, of words and of vectors, got 1"
 
 
 async def test_a_subclass_with_results_of_its_own_is_asked(host: Host, shared_index: Index):

@@ -299,7 +299,7 @@ def test_options_of_every_kind_can_be_configured_at_run_time(shared_index: Index
     multi = MultiQueryRetriever(index=shared_index, **given).configurable_fields(count=ConfigurableField(id="count"))
     assert len(multi.with_config(configurable={"count": 2}).invoke(QUESTIONS[0])) > 1
     hybrid = HybridRetriever(
-        index=shared_index, depth=9, weights=[2, 1], bm25=BM25Settings(k1=1.5), where={"topic": "food"}
+        index=shared_index, references=0.5, weights=[2, 1], bm25=BM25Settings(k1=1.5), where={"topic": "food"}
     )
     configurable = hybrid.configurable_fields(k=ConfigurableField(id="k"))
     assert configurable.with_config(configurable={"k": 2}).invoke(QUESTIONS[0]) == hybrid.invoke(QUESTIONS[0], k=2)
@@ -321,7 +321,7 @@ def test_the_model_can_be_dumped_and_made_again(shared_index: Index, name):
 
 
 def test_the_model_is_dumped_with_its_strategies(shared_index: Index):
-    hybrid = {"weights": (0.55, 0.45), "fusion": "relative_score", "depth": (100, 50)}
+    hybrid = {"weights": (0.7, 0.3), "references": 0.8, "aliases": "aliases"}
     assert hybrid.items() <= SpanRetriever(index=shared_index, strategy=Hybrid()).model_dump()["strategy"].items()
     assert hybrid.items() <= AutoMergingRetriever(index=shared_index, base=Hybrid()).model_dump()["base"].items()
     asked = MultiQueryRetriever(index=shared_index, phrasings=["bees"]).model_dump()

@@ -66,8 +66,8 @@ def test_an_option_that_is_assigned_counts_from_then_on(host: Any, shared_index:
 def test_and_is_checked(host: Any, shared_index: Index):
     retriever = host.HybridRetriever(shared_index)
     ASKS[host](retriever)
-    retriever.neighbour_bonus = 2
-    with pytest.raises(InvalidArgument, match="neighbour_bonus must be"):
+    retriever.summary_bonus = 2
+    with pytest.raises(InvalidArgument, match="summary_bonus must be"):
         ASKS[host](retriever)
 
 
@@ -79,8 +79,8 @@ def test_a_retriever_that_was_asked_equals_one_that_was_not(shared_index: Index)
 
 @hosts
 def test_a_retriever_that_was_asked_can_be_pickled(host: Any, shared_index: Index):
-    retriever = host.HybridRetriever(shared_index, neighbour_bonus=0.1)
+    retriever = host.HybridRetriever(shared_index, references=0.1)
     found = ASKS[host](retriever)
     again = pickle.loads(pickle.dumps(retriever))
-    assert again.neighbour_bonus == 0.1
+    assert again.references == 0.1
     assert ASKS[host](again) == found

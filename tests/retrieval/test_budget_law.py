@@ -55,7 +55,7 @@ BASES: list[Strategy] = [
     Vector(),
     BM25(),
     Hybrid(),
-    Hybrid(fusion="rrf"),
+    Hybrid(weights=(0.05, 0.95), references=0),
     Browse(),
     Vector(min_score=0.1),
     MultiQuery(phrasings=["a pier of iron"]),

@@ -75,7 +75,6 @@ COSTS = [
     (ParentDocument(level=None), 1),
     (AutoMerging(threshold=0.2), 1),
     (AutoMerging(threshold=0, max_words=None), 1),
-    (AutoMerging(base=Hybrid(soft_matches=0), threshold=0.2), 2),
     # Each retriever makes its own.
     (Ensemble(retrievers=[BM25(), Vector()]), 2),
     (Ensemble(retrievers=[BM25(), AutoMerging(base=Vector(), threshold=0.2)]), 3),

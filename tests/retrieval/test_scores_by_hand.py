@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import exp
 from statistics import fmean
 
 import pytest
@@ -71,5 +72,6 @@ def test_merging_takes_the_best_or_the_mean_of_the_children(shared_index: Index,
 def test_probabilities_of_all_leaves_are_at_most_the_probability_of_an_answer(shared_index: Index, question):
     passages = shared_index.retrieve(question, Hybrid(), k=100, candidates=ALL)
     assert 0 < sum(each.score for each in passages) <= 1
-    plain = shared_index.retrieve(question, Hybrid(calibrate=False), k=100, candidates=ALL)
-    assert [each.id for each in passages] == [each.id for each in plain]  # calibrating changes no order
+    # And each is in proportion to the leaf's weight.
+    weights = [exp(each.trace.fused[0].score) for each in passages]
+    assert [each.score / passages[0].score for each in passages] == pytest.approx([each / weights[0] for each in weights])

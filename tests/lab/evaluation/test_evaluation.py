@@ -174,7 +174,7 @@ def test_a_file_that_cannot_be_written_is_an_error_that_says_why(tmp_path: Path)
 
 
 def test_a_plot_has_a_line_for_each_strategy(index, tmp_path: Path):
-    figure = evaluate(index, QUESTIONS, [Vector(), Hybrid(), Hybrid(depth=10)], budgets=[10, 50]).plot()
+    figure = evaluate(index, QUESTIONS, [Vector(), Hybrid(), Hybrid(references=0)], budgets=[10, 50]).plot()
     [axes] = figure.axes
     assert [line.get_label() for line in axes.get_lines()] == ["vector", "hybrid", "hybrid 2"]
     figure.savefig(tmp_path / "plot.svg")

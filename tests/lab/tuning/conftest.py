@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from leafspan import Document, HierarchicalSplitter, Hybrid, Index
+from leafspan import Analyzer, Document, HierarchicalSplitter, Hybrid, Index
 from leafspan.lab import Question
 
 CODES = [f"{first}{second}{number}" for number, first in enumerate("qxzvkw") for second in "jpmbgdtf"]
@@ -23,15 +23,17 @@ CHAPTERS = [
 ]
 QUESTIONS = [Question(f"Where is {code} kept?", [code]) for code in CODES]
 
-SPLITTER = HierarchicalSplitter(leaf_words=15, parent_words=(30,))
+OPTIONS = {"splitter": HierarchicalSplitter(leaf_words=15, parent_words=(30,)), "analyzer": Analyzer("german")}
+"""Soft matches, which weights do not change, are of English words only."""
+
 BUDGETS = (12, 36)
-TOO_LITTLE_ON_WORDS = Hybrid(weights=(0.05, 0.95), references=0, neighbour_bonus=0, scales=(0, 0, 0), soft_matches=0)
+TOO_LITTLE_ON_WORDS = Hybrid(weights=(0.05, 0.95), references=0)
 
 
 @pytest.fixture(scope="session")
 def parts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
     """One leaf for each part, and one for each chapter, which is nearer to every question than the part."""
     folder = tmp_path_factory.mktemp("parts") / "kb"
-    with Index.open(folder, splitter=SPLITTER) as index:
+    with Index.open(folder, **OPTIONS) as index:
         index.add([*PARTS, *CHAPTERS])
         yield index

@@ -18,7 +18,7 @@ from leafspan.lab import Question, Tuning, atune, evaluate, tune
 from leafspan.lab.evaluation import _tuning
 from leafspan.strategies import Browse
 from tests.event_loop import wait_for_the_loop
-from tests.lab.tuning.conftest import BUDGETS, CHAPTERS, CODES, PARTS, QUESTIONS, SPLITTER, TOO_LITTLE_ON_WORDS
+from tests.lab.tuning.conftest import BUDGETS, CHAPTERS, CODES, OPTIONS, PARTS, QUESTIONS, TOO_LITTLE_ON_WORDS
 from tests.profiles import quick
 
 
@@ -185,7 +185,7 @@ def test_both_hosts_take_the_strategy_and_the_configuration(parts: Index, tuning
 
     assert found(parts, strategy=tuning.strategy) == [expected, expected]
     tuning.save(tmp_path / "tuned.yaml")
-    with Index.open(tmp_path / "kb", config=tmp_path / "tuned.yaml", splitter=SPLITTER) as index:
+    with Index.open(tmp_path / "kb", config=tmp_path / "tuned.yaml", **OPTIONS) as index:
         index.add([*PARTS, *CHAPTERS])
         assert found(index) == [expected, expected]
 
