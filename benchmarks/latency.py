@@ -138,14 +138,12 @@ def import_cost() -> float:
     return statistics.median(float(run.stdout) for run in runs)
 
 
-PLAIN_HYBRID = "Hybrid of words, vectors and neighbours"
 Bounds = Mapping[str, Mapping[int, float | None]]
 BOUNDS: Bounds = {
     "Vector": {5: 0.6},
     "auto-merging": {5: 0.7, 24: 2.0},
     "windows": {5: 0.7, 24: 2.0},
     "parents": {5: 0.7, 24: 2.8},
-    PLAIN_HYBRID: {5: 0.9},
     "Hybrid": {5: None},
     "RelevantSegments": {5: None},
     "BM25": {5: 0.4},
@@ -161,7 +159,6 @@ REAL_TEXT: Bounds = {
     "auto-merging": {5: 0.8},
     "windows": {5: 0.8},
     "parents": {5: 0.8},
-    PLAIN_HYBRID: {5: None},
     "Hybrid": {5: 1.4},
     "RelevantSegments": {5: 1.9},
     "BM25": {5: 0.3},
@@ -169,11 +166,11 @@ REAL_TEXT: Bounds = {
 """The same for real texts with four metadata keys and their questions."""
 MADE_UP_WORDS: Bounds = {"Vector": {5: 1.0}, "Hybrid": {5: 2.0}}
 """The same for made-up words."""
-BESIDE: Sequence[tuple[str, str, float | None]] = (("Hybrid", PLAIN_HYBRID, None), ("RelevantSegments", "Hybrid", 1.5))
-"""A retriever, another one, and how many times as long the first may take. Both return five passages. None: any time.
+BESIDE: Sequence[tuple[str, str, float | None]] = (("RelevantSegments", "Hybrid", 1.5),)
+"""A retriever, another one, and how many times as long the first may take. Both return five passages.
 
 ``Hybrid`` is compared with the ``Hybrid`` of commit 5778116, before it had larger nodes, soft matches and references: at
-most 1.6 times (``two_checkouts.py``). Its remaining parts, words, vectors and neighbours, have become faster with the rest.
+most 1.6 times (``two_checkouts.py``).
 """
 
 
@@ -185,7 +182,6 @@ def retrievers(index: Index, k: int) -> dict[str, Any]:
         "auto-merging": langchain_ext.AutoMergingRetriever(**spans),
         "windows": langchain_ext.SentenceWindowRetriever(**spans),
         "parents": langchain_ext.ParentDocumentRetriever(**spans),
-        PLAIN_HYBRID: langchain_ext.HybridRetriever(index=index, k=k, scales=(0, 0, 0), soft_matches=0, references=0),
         "Hybrid": langchain_ext.HybridRetriever(index=index, k=k),
         "RelevantSegments": langchain_ext.RelevantSegmentsRetriever(index=index, k=k),
         "BM25": langchain_ext.BM25Retriever(index=index, k=k),

@@ -1,28 +1,28 @@
 """Retrieval quality: what the strategies find, beside their targets and beside a peer.
 
-    python benchmarks/quality.py --data FOLDER [--set squad] [--queries 400] [--peer] [--json FILE]
+    python benchmarks/quality.py --data FOLDER [--set squad] [--queries 400] [--embedder NAME] [--peer] [--json FILE]
 
-FOLDER holds a folder for each question set: see ``build_data.py``. Four sets that it does not make, hotpotqa,
-long_documents, filings and cranfield, are measured if they exist. Every strategy runs with its public defaults.
-``choosing.py`` shows how good the defaults of ``Hybrid`` are, on other questions than the 400 here, except for hotpotqa and
-cranfield, which are too small for that. The defaults of the splitter and of the strategies over vectors were chosen on the
-questions in even positions, so that the figures of both halves are printed, too.
+FOLDER holds a folder for each question set: see ``build_data.py``. The sets that it does not make (``NOT_MADE``) are
+measured if they exist. Every strategy runs with its public defaults. ``choosing.py`` shows how good the numbers of
+``Hybrid`` are, where possible on other questions than here. The defaults of the splitter and of the strategies over vectors
+were chosen on the questions in even positions, so that the figures of both halves are printed, too.
 
-On squad, covidqa, hotpotqa and long_documents the measure is span recall (see ``span_recall.py``). A question of hotpotqa
-needs spans of two documents. There are two ways to fill a number of words:
+On squad, covidqa, hotpotqa, long_documents and tatqa the measure is span recall (see ``span_recall.py``). A question of
+hotpotqa needs spans of two documents. A question of tatqa, reports with tables, is asked within its report. There are two
+ways to fill a number of words:
 
 - A user's call, ``index.retrieve(text, strategy, budget=words)``, which leaves out a leaf that does not fit whole. It
-  measures all strategies.
+  measures all strategies. ``RelevantSegments`` has bounds for it, beside BM25 and vectors.
 - All ranked leaves count, and the leaf at the end of the words is cut. ``Hybrid`` has bounds for this measure: absolute
   ones, beside BM25 and vectors, and beside its earlier results.
 
-On filings, reports full of tables, the measure is the share of questions for which a passage reaches the page with the
-evidence within the number of words, over all reports and within the right one. On scifact (its test claims) and cranfield
-the measure is nDCG@10 of documents, ranked by their best passage.
+On filings and annual_reports, full of tables, the measure is the share of questions for which a passage reaches the page
+with the evidence within the number of words, over all reports and within the right one. On scifact (its test claims) and
+cranfield the measure is nDCG@10 of documents, ranked by their best passage.
 
 The benchmark prints what ``Hybrid`` gains by references, larger nodes and soft matches, for each strategy that uses it: the
-figure before (``Hybrid`` without them and with its weights at that time), the figure after, and the difference with its
-95 % confidence interval (a paired bootstrap over the questions).
+figure before (``Hybrid`` without them), the figure after, and the difference with its 95 % confidence interval (a paired
+bootstrap over the questions).
 
 Ends with 1 if a strategy misses its target, or is worse than its peer, a search that it consists of, or its earlier result;
 with 2 if there is no data.
@@ -34,10 +34,11 @@ import argparse
 import math
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from statistics import fmean
 
+from hybrid_parts import LEAVES_ALONE, HybridWith
 from llamaindex_peer import MERGING, WINDOWS, Results, retrieve_with_llamaindex
 from question_sets import (
     ASKED,
@@ -57,6 +58,7 @@ from leafspan import (
     AutoMerging,
     Document,
     Embedder,
+    F,
     HierarchicalSplitter,
     Hybrid,
     Index,
@@ -66,20 +68,22 @@ from leafspan import (
     SentenceWindow,
     Strategy,
     Vector,
+    Where,
 )
 from leafspan.lab import Evaluation
 
 Recall = Mapping[int, float]  # by budget in words
 Scores = Mapping[str, Mapping[str, Sequence[float]]]  # of each question, by strategy and by measure
 
-SPAN_SETS, DOCUMENT_SETS = ("squad", "covidqa", "hotpotqa", "long_documents"), ("scifact", "cranfield")
-PAGE_SETS = ("filings",)
+SPAN_SETS, DOCUMENT_SETS = ("squad", "covidqa", "hotpotqa", "long_documents", "tatqa"), ("scifact", "cranfield")
+PAGE_SETS = ("filings", "annual_reports")
+WITHIN_REPORTS = ("tatqa",)  # each question is asked within its report
 SETS = (*SPAN_SETS, *PAGE_SETS, *DOCUMENT_SETS)
-NOT_MADE = ("hotpotqa", "long_documents", "filings", "cranfield")  # by build_data.py
+NOT_MADE = ("hotpotqa", "long_documents", "tatqa", "filings", "annual_reports", "cranfield")  # by build_data.py
 PAGE_BUDGETS = (300, 600, 1_200, 2_400)
-RANKED_FOR_PAGES = 150  # leaves; rows of tables make short ones
 NDCG = "nDCG@10"
-RANKED_LEAVES = 50  # more than 1,200 words
+RANKED_LEAVES = {name: 150 if name in (*PAGE_SETS, *WITHIN_REPORTS) else 50 for name in (*SPAN_SETS, *PAGE_SETS)}
+"""Number of leaves that have more words than the largest budget. Rows of tables make short leaves."""
 TOLERANCE = 0.015
 OVER_VECTORS: dict[str, Strategy] = {
     "Vector": Vector(),
@@ -97,8 +101,8 @@ STRATEGIES: dict[str, Strategy] = {
     "RelevantSegments": RelevantSegments(),
 }
 SEGMENTS, FROM_ABOVE = "RelevantSegments", "Hybrid, a bonus from summaries"
-PLAIN = Hybrid(weights=(0.7, 0.3), neighbour_bonus=0.4, references=0, scales=(0, 0, 0), soft_matches=0)
-"""Hybrid with only BM25, vectors and neighbours, and with its default weights at that time."""
+PLAIN = HybridWith(LEAVES_ALONE, Hybrid(references=0))
+"""Hybrid with only BM25, vectors and neighbours."""
 OVER_PLAIN: dict[str, Strategy] = {  # by the name of the strategy that is compared with it
     "Hybrid": PLAIN,
     "ParentDocument": ParentDocument(base=PLAIN),
@@ -108,7 +112,7 @@ OVER_PLAIN: dict[str, Strategy] = {  # by the name of the strategy that is compa
 }
 BEFORE: dict[str, Strategy] = {f"{row}, before": strategy for row, strategy in OVER_PLAIN.items()}
 LESS_THAN_BEFORE, LESS_THAN_EITHER = 0.005, 0.01
-"""How much worse Hybrid may be than its earlier results, and than the better of its two searches."""
+"""How much worse Hybrid may be than before, and than the better of its searches; RelevantSegments than the latter."""
 RANKED: dict[str, Strategy] = {"Vector": Vector(), "BM25": BM25(), "Hybrid": Hybrid(), "Hybrid, before": PLAIN}
 PARTS = {"even half": slice(0, None, 2), "odd half": slice(1, None, 2), "all": slice(None)}
 
@@ -122,6 +126,7 @@ RANKED_TARGETS: dict[str, dict[int, float]] = {  # of Hybrid, if all ranked leav
     "hotpotqa": {150: 0.58, 300: 0.86, 600: 0.94},
     "long_documents": {150: 0.50, 300: 0.66, 600: 0.79},
 }
+RANKED_MEANS = {"long_documents": 0.765, "annual_reports": 0.56, "hotpotqa": 0.905}  # the same, over all budgets
 NO_WORSE = {  # than the strategy named, at these budgets, by more than this
     SEGMENTS: ("Hybrid", (150, 300), 0.01),
     FROM_ABOVE: ("Hybrid", (150, 300, 600, 1200), 0.01),
@@ -145,6 +150,7 @@ def main() -> int:
     add_data_option(parser, required=True)
     parser.add_argument("--set", choices=SETS, action="append", help="one set; all by default")
     parser.add_argument("--queries", type=int, default=ASKED, help="number of questions of each set, evenly spaced")
+    parser.add_argument("--embedder", help="the embedder (default: the bundled one, for which the bounds are)")
     parser.add_argument("--peer", action="store_true", help="run LlamaIndex itself on the same questions")
     add_json_option(parser)
     arguments = parser.parse_args()
@@ -160,14 +166,16 @@ def main() -> int:
     for name in sets:
         documents, questions = load_documents(arguments.data, name), load_questions(arguments.data, name)
         if name in DOCUMENT_SETS:
-            figures += report_documents(name, documents, questions)
+            figures += report_documents(name, documents, questions, arguments.embedder)
             continue
         if name in PAGE_SETS:
-            figures += report_pages(name, documents, questions)
+            figures += report_pages(name, documents, questions, arguments.embedder)
             continue
         asked = evenly_spaced(questions, arguments.queries)
-        with index_of(documents) as index:
-            results, ranked = retrieve(index, asked), rank(index, asked, RANKED)
+        within = name in WITHIN_REPORTS
+        with index_of(documents, embedder=arguments.embedder) as index:
+            results = retrieve(index, asked, {**OVER_VECTORS, **STRATEGIES, **BEFORE}, BUDGETS, within)
+            ranked = rank(index, asked, RANKED, RANKED_LEAVES[name], within)
         if arguments.peer:
             peers = retrieve_with_llamaindex(documents, asked)
             results |= {row: dict.fromkeys(BUDGETS, places) for row, places in peers.items()}
@@ -199,31 +207,57 @@ def places_of(rows: Sequence[Sequence[Passage]]) -> Results:
     return [[(passage.document_id, passage.start, passage.end) for passage in row] for row in rows]
 
 
-def retrieve(index: Index, questions: Questions) -> dict[str, Mapping[int, Results]]:
+def by_report(questions: Questions, within: bool) -> Iterator[tuple[Where | None, list[int]]]:
+    """The numbers of the questions that are asked together, ``within`` one report, or without a filter."""
+    reports = [question["scope_doc"] if within else None for question in questions]
+    for report in dict.fromkeys(reports):
+        numbers = [number for number, each in enumerate(reports) if each == report]
+        yield None if report is None else F("doc_id") == report, numbers
+
+
+def found_by(index: Index, questions: Questions, strategy: Strategy, within: bool, **options: int) -> Results:
+    """The places that a strategy finds for each question."""
+    found: dict[int, Sequence[Passage]] = {}
+    for where, numbers in by_report(questions, within):
+        texts = [questions[number]["text"] for number in numbers]
+        found.update(zip(numbers, index.retrieve_many(texts, strategy, where=where, **options), strict=True))
+    return places_of([found[number] for number in range(len(questions))])
+
+
+def retrieve(
+    index: Index, questions: Questions, strategies: Mapping[str, Strategy], budgets: Sequence[int], within: bool
+) -> dict[str, Mapping[int, Results]]:
     """The passages of every strategy for each budget, in a user's call."""
-    texts = [question["text"] for question in questions]
     return {
-        name: {budget: places_of(index.retrieve_many(texts, strategy, budget=budget)) for budget in BUDGETS}
-        for name, strategy in {**OVER_VECTORS, **STRATEGIES, **BEFORE}.items()
-    }
-
-
-def rank(index: Index, questions: Questions, strategies: Mapping[str, Strategy]) -> dict[str, Mapping[int, Results]]:
-    """The best 50 leaves of some strategies, which are the same for each budget."""
-    texts = [question["text"] for question in questions]
-    return {
-        name: dict.fromkeys(
-            BUDGETS, places_of(index.retrieve_many(texts, strategy, k=RANKED_LEAVES, candidates=RANKED_LEAVES))
-        )
+        name: {budget: found_by(index, questions, strategy, within, budget=budget) for budget in budgets}
         for name, strategy in strategies.items()
     }
 
 
-def scores_of(results: Mapping[int, Results], questions: Questions, texts: Mapping[str, str]) -> dict[str, list[float]]:
+def rank(
+    index: Index,
+    questions: Questions,
+    strategies: Mapping[str, Strategy],
+    count: int,
+    within: bool = False,
+    budgets: Sequence[int] = BUDGETS,
+) -> dict[str, Mapping[int, Results]]:
+    """The best leaves of some strategies, which are the same for each budget."""
+    return {
+        name: dict.fromkeys(budgets, found_by(index, questions, strategy, within, k=count, candidates=count))
+        for name, strategy in strategies.items()
+    }
+
+
+def scores_of(
+    results: Mapping[int, Results],
+    questions: Questions,
+    texts: Mapping[str, str],
+    judge: Callable[[Results, Questions, Mapping[str, str], int], Sequence[bool]] = answered_by,
+) -> dict[str, list[float]]:
     """1 for each question that is answered within a budget, and 0 for others."""
     return {
-        f"{budget} words": list(map(float, answered_by(places, questions, texts, budget)))
-        for budget, places in results.items()
+        f"{budget} words": list(map(float, judge(places, questions, texts, budget))) for budget, places in results.items()
     }
 
 
@@ -240,7 +274,7 @@ def report(name: str, questions: Questions, scores: Scores) -> list[Figure]:
         # The peer's figures are for all 400 questions, and cannot be compared with other questions.
         before = {} if set(PEER_OF.values()) <= set(table) or len(asked) != ASKED else MEASURED.get(name, {})
         table |= before
-        checks = {row: checks_of(table, name, row) for row in table} if part == "all" else {}
+        checks = {row: checks_of(table, name, row, f"{name}, targets") for row in table} if part == "all" else {}
         print(f"\n{name}, {part}: {len(asked)} questions, a user's call")
         figures += print_table(f"{name}, {part}", table, checks, tuple(before))
         figures += [check for row in checks.values() for check in row]
@@ -252,7 +286,7 @@ def print_table(
 ) -> list[Figure]:
     """Print a line for each row of a table, with the verdict on its bounds, and return its figures."""
     figures = []
-    print(f"{'words':<36}" + "".join(f"{budget:>8}" for budget in BUDGETS) + f"{'mean':>8}")
+    print(f"{'words':<36}" + "".join(f"{budget:>8}" for budget in next(iter(table.values()))) + f"{'mean':>8}")
     for row, recall in table.items():
         shares = [*recall.values(), fmean(recall.values())]
         verdict = verdict_on(row, checks.get(row, []))
@@ -268,11 +302,11 @@ def report_ranked(name: str, questions: Questions, scores: Scores) -> list[Figur
     part = f"{name}, all ranked leaves"
     print(f"\n{part}: {len(questions)} questions")
     table = {row: {budget: fmean(each[f"{budget} words"]) for budget in BUDGETS} for row, each in scores.items()}
-    targets = {f"{budget} words": least for budget, least in RANKED_TARGETS[name].items()}
+    targets = {f"{budget} words": least for budget, least in RANKED_TARGETS.get(name, {}).items()}
     return [
         *print_table(part, table, {}),
         *before_and_after(part, questions, scores),
-        *bounds_of_hybrid(part, scores, targets),
+        *bounds_of_hybrid(part, scores, targets, RANKED_MEANS.get(name)),
     ]
 
 
@@ -304,27 +338,47 @@ def before_and_after(part: str, questions: Questions, scores: Scores) -> list[Fi
     return figures
 
 
-def bounds_of_hybrid(part: str, scores: Scores, targets: Mapping[str, float]) -> list[Figure]:
+def bounds_of_hybrid(
+    part: str, scores: Scores, targets: Mapping[str, float], least_mean: float | None = None
+) -> list[Figure]:
     """Print whether Hybrid reaches its targets and keeps up with its parts, and return the bounds."""
     print(f"\n{part}: bounds of Hybrid")
     means = {row: {measure: fmean(values) for measure, values in each.items()} for row, each in scores.items()}
-    hybrid, before = means["Hybrid"], means["Hybrid, before"]
+    hybrid, before = means["Hybrid"], means.get("Hybrid, before", {})
+    if least_mean is not None:
+        hybrid, targets = {**hybrid, "mean": fmean(hybrid.values())}, {**targets, "mean": least_mean}
     figures = [Figure(f"Hybrid: {measure}", hybrid[measure], ">=", least, part) for measure, least in targets.items()]
-    for measure, value in hybrid.items():
-        less = value - max(means["BM25"][measure], means["Vector"][measure])
-        figures += [
-            Figure(f"Hybrid less the better of BM25 and Vector: {measure}", less, ">=", -LESS_THAN_EITHER, part),
-            Figure(f"Hybrid less before: {measure}", value - before[measure], ">=", -LESS_THAN_BEFORE, part),
-        ]
-    return print_figures(figures, decimals=3)
+    figures += [
+        Figure(f"Hybrid less before: {measure}", hybrid[measure] - value, ">=", -LESS_THAN_BEFORE, part)
+        for measure, value in before.items()
+    ]
+    return print_figures([*figures, *no_worse_than_either("Hybrid", means, part)], decimals=3)
 
 
-def checks_of(table: Mapping[str, Recall], name: str, row: str) -> list[Figure]:
-    """The bounds of a strategy: its targets, another strategy, or its peer. Empty if it has no bounds."""
+def no_worse_than_either(row: str, means: Mapping[str, Mapping[str, float]], part: str) -> list[Figure]:
+    """The bounds of a strategy beside the better of BM25 and vectors."""
+    return [
+        Figure(
+            f"{row} less the better of BM25 and Vector: {measure}",
+            value - max(means["BM25"][measure], means["Vector"][measure]),
+            ">=",
+            -LESS_THAN_EITHER,
+            part,
+        )
+        for measure, value in means[row].items()
+    ]
+
+
+def checks_of(table: Mapping[str, Recall], name: str, row: str, part: str) -> list[Figure]:
+    """The bounds of a strategy: its targets, other strategies, or its peer. Empty if it has no bounds."""
+    recall = table[row]
+    checks: list[Figure] = []
+    if row == SEGMENTS:
+        means = {each: {f"{budget} words": share for budget, share in table[each].items()} for each in table}
+        checks = no_worse_than_either(row, means, part)
     if name in NOT_MADE:
-        return []
-    recall, part = table[row], f"{name}, targets"
-    checks = [
+        return checks
+    checks += [
         Figure(f"{row}: {budget} words", recall[budget], ">=", least, part)
         for budget, least in TARGETS[name].get(row, {}).items()
     ]
@@ -356,12 +410,12 @@ def verdict_on(row: str, checks: Sequence[Figure]) -> str:
     return f"{verdict} (by {min(check.gap for check in checks if check.gap is not None):+.3f})"
 
 
-def report_documents(name: str, documents: Documents, questions: Questions) -> list[Figure]:
+def report_documents(name: str, documents: Documents, questions: Questions, embedder: str | None) -> list[Figure]:
     """Print nDCG@10 of documents, and return it."""
     asked = [question for question in questions if question.get("split", "test") == "test"]
     scores: dict[str, dict[str, Sequence[float]]] = {}
     strategies: dict[str, Strategy] = {"Vector": Vector(), **STRATEGIES, "Hybrid, before": PLAIN}
-    with index_of(documents) as index:
+    with index_of(documents, embedder=embedder) as index:
         for row, strategy in strategies.items():
             rows = index.retrieve_many([each["text"] for each in asked], strategy, k=100, candidates=100)
             ranked = [list(dict.fromkeys(passage.document_id for passage in passages)) for passages in rows]
@@ -381,33 +435,29 @@ def report_documents(name: str, documents: Documents, questions: Questions) -> l
     ]
 
 
-def report_pages(name: str, documents: Documents, questions: Questions) -> list[Figure]:
+def report_pages(name: str, documents: Documents, questions: Questions, embedder: str | None) -> list[Figure]:
     """Print how soon passages reach the page with the evidence, over all reports and within the right one."""
-    strategies = {"Vector": Vector(), "BM25": BM25(), "Hybrid": Hybrid(), SEGMENTS: RelevantSegments()}
+    strategies = {**RANKED, SEGMENTS: RelevantSegments()}
     texts = {document["id"]: document["text"] for document in documents}
     figures: list[Figure] = []
-    with tempfile.TemporaryDirectory() as folder, Index.open(folder) as index:
-        given = [Document(each["id"], each["text"], each["title"], {"report": each["id"]}) for each in documents]
-        index.add(given, progress=False)
-        for part, within in ((f"{name}, all reports", False), (f"{name}, within the right one", True)):
-            print(f"\n{part}: {len(questions)} questions")
-            print(f"{'words':<36}" + "".join(f"{budget:>8}" for budget in PAGE_BUDGETS) + f"{'mean':>8}")
-            table: dict[str, list[float]] = {}
-            for row, strategy in strategies.items():
-                table[row] = []
-                for budget in PAGE_BUDGETS:
-                    wheres = [{"report": each["scope_doc"]} if within else None for each in questions]
-                    found = [
-                        index.retrieve(each["text"], strategy, budget=budget, where=where)
-                        for each, where in zip(questions, wheres, strict=True)
-                    ]
-                    table[row].append(fmean(pages_reached(places_of(found), questions, texts, budget)))
-                shares = [*table[row], fmean(table[row])]
-                print(f"{row:<36}" + "".join(f"{share:>8.3f}" for share in shares))
-                columns = [*(f"{budget} words" for budget in PAGE_BUDGETS), "mean"]
-                figures += [
-                    Figure(f"{row}: {column}", share, part=part) for column, share in zip(columns, shares, strict=True)
-                ]
+    with index_of(documents, tree=False, embedder=embedder) as index:
+        for where, within in (("all reports", False), ("within the right one", True)):
+            part = f"{name}, {where}"
+            results = retrieve(index, questions, strategies, PAGE_BUDGETS, within)
+            ranked = rank(index, questions, RANKED, RANKED_LEAVES[name], within, PAGE_BUDGETS)
+            for how, found in (("a user's call", results), ("all ranked leaves", ranked)):
+                shown = f"{part}, {how}"
+                scores = {row: scores_of(each, questions, texts, pages_reached) for row, each in found.items()}
+                table = {
+                    row: {budget: fmean(each[f"{budget} words"]) for budget in PAGE_BUDGETS} for row, each in scores.items()
+                }
+                print(f"\n{shown}: {len(questions)} questions")
+                checks = {} if found is ranked else {row: checks_of(table, name, row, shown) for row in table}
+                figures += print_table(shown, table, checks)
+                figures += [check for row in checks.values() for check in row]
+                if found is ranked:
+                    del scores["Hybrid, before"]  # one question more or less would be more than the bound
+                    figures += bounds_of_hybrid(shown, scores, {}, None if within else RANKED_MEANS.get(name))
     return figures
 
 
