@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from math import exp, inf, nan
+from math import exp
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leafspan.strategies.scoring import absence_weight, relevances, scores_in_order
+from leafspan.strategies.scoring import absence_weight, relevances
 from tests.profiles import examples
 
 shares = st.floats(0, 1)
@@ -48,21 +48,3 @@ def test_relevances_are_shares_in_any_unit_of_the_scores(values, factor, shift):
     if max(values) - min(values) > 1:
         assert relevances([factor * each + shift for each in values]) == pytest.approx(found, rel=1e-3, abs=1e-9)
     assert relevances([0.5] * len(values)) == [pytest.approx(1 / len(values))] * len(values)
-
-
-@pytest.mark.parametrize(
-    ("scores", "expected"),
-    [
-        ([0.9, 0.5, 0.5, -1.0], [0.9, 0.5, 0.5, -1.0]),
-        ([3, 2], [3.0, 2.0]),
-        ([0.5, 0.9], [1, 1 / 2]),  # rises
-        ([0.9, None, 0.1], [1, 1 / 2, 1 / 3]),
-        ([0.9, nan], [1, 1 / 2]),
-        ([inf, 0.5], [1, 1 / 2]),
-        ([None], [1]),
-        ([0.3], [0.3]),
-        ([], []),
-    ],
-)
-def test_results_keep_their_scores_where_each_has_one_and_none_rises(scores, expected):
-    assert scores_in_order(scores) == expected
