@@ -66,7 +66,7 @@ def test_the_configuration_to_start_with_is_the_default_one(tmp_path: Path):
 def test_a_configuration_is_checked(tmp_path: Path):
     (tmp_path / "kb.yaml").write_text("k: 3\nstrategy: hybird\n")
     assert "line 2" in fails(leafspan("config", tmp_path / "kb.yaml"))
-    (tmp_path / "kb.yaml").write_text("strategy: {type: hybrid, weights: [0.55, 0.45]}\nk: 3\n")
+    (tmp_path / "kb.yaml").write_text("strategy: {type: hybrid, weights: [0.7, 0.3]}\nk: 3\n")
     assert leafspan("config", tmp_path / "kb.yaml").stdout == "strategy: hybrid\nk: 3\n"
 
 
