@@ -66,7 +66,7 @@ def test_similar_words_add_by_how_much_a_leaf_exceeds_the_least_similar_one():
 
 
 def scales(*scores: float) -> list[NodeScores]:
-    """Three scales with these nodes of two leaves each; the others have none."""
+    """Three scales: the first has these nodes of two leaves each, the others have no matching node."""
     firsts = np.arange(0, 2 * len(scores), 2)
     return [NodeScores(np.array(scores), firsts, firsts + 1), *[NodeScores(np.zeros(1), firsts[:1], firsts[:1])] * 2]
 

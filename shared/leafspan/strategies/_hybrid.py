@@ -154,8 +154,8 @@ class Hybrid(Strategy):
             loaded = yield from self._load(pools, rows, loaded)
         results = []
         for query, pool, row in zip(queries, pools, rows, strict=True):
-            found = [each for each in row[: context.results] if self.min_score is None or each[1] >= self.min_score]
-            results.append(_candidates(pool, [each for each in found if each[0].leaf in loaded], loaded))
+            good = [each for each in row[: context.results] if self.min_score is None or each[1] >= self.min_score]
+            results.append(_candidates(pool, [each for each in good if each[0].leaf in loaded], loaded))
             if not pool.is_empty and not results[-1]:
                 yield from self._note_why_empty(query, pool)
         return results

@@ -82,7 +82,7 @@ class Pool:
 
     The evidence for a leaf is the sum of its parts, and its weight is ``exp(evidence)``, which is 1 without evidence. To
     this come shares of what evidence adds to its better neighbour, of the weight of the best summary above it, and of the
-    weight of a leaf that mentions its document. Its probability is its weight over all weights and that of no answer.
+    weight of a leaf that mentions its document. Its probability is its share of all weights and the weight of no answer.
     """
 
     def __init__(self, matches: LexicalMatches | None, near: Sequence[Hit], most: Evidence) -> None:
@@ -140,8 +140,8 @@ class Pool:
 
     def weigh_summaries(self) -> None:
         """Weigh the summaries that were found. One that is first in both searches weighs as much as the best leaf."""
-        found = chain(self._near, (hit.leaf for hit in self._matches.hits))
-        summaries = list(dict.fromkeys(leaf for leaf in found if leaf.is_summary))
+        hits = chain(self._near, (hit.leaf for hit in self._matches.hits))
+        summaries = list(dict.fromkeys(leaf for leaf in hits if leaf.is_summary))
         self.summaries = {leaf: _weight(parts) for leaf, parts in zip(summaries, self._parts(summaries), strict=True)}
 
     def note_mentions(self, best: Sequence[LeafId], mentions: Mapping[LeafId, Sequence[Mention]], share: float) -> None:
@@ -152,14 +152,14 @@ class Pool:
         half of it times its own weight divided by the best leaf's. If no leaf was found, the first one gets all. There is
         one step only: a leaf does not pass on what it gets.
         """
-        given: dict[str, tuple[float, LeafId, Mention]] = {}
+        largest: dict[str, tuple[float, LeafId, Mention]] = {}
         for leaf in best:
             for mention in mentions.get(leaf, ()):
                 amount = share * self._weighed(leaf).weight * mention.strength
-                if amount > (given[mention.document_id][0] if mention.document_id in given else 0.0):
-                    given[mention.document_id] = amount, leaf, mention
+                if amount > (largest[mention.document_id][0] if mention.document_id in largest else 0.0):
+                    largest[mention.document_id] = amount, leaf, mention
         references = {}
-        for amount, by, mention in given.values():
+        for amount, by, mention in largest.values():
             document = (mention.document_id, mention.version)
             leaves = self._leaves_of(document) or [LeafId(*document, 0)]
             weights = [self._weighed(leaf).weight for leaf in leaves]
@@ -235,7 +235,7 @@ class Pool:
 
     @property
     def _of_best_leaf(self) -> float:
-        """What a summary's evidence is multiplied by, so that the first of both searches has that of the best leaf."""
+        """What a summary's evidence is multiplied by, so that the first of both searches has as much as the best leaf."""
         return max(float(self._evidence.max(initial=0.0)), 1.0) / (self._most.words + self._most.vectors)
 
     def _scaled(self, cosine: float) -> float:
@@ -255,7 +255,7 @@ class Pool:
         return Weighed(leaf, weight + neighbour + summary + mention, neighbour, summary, mention)
 
     def _add(self, leaves: Sequence[LeafId], shares: Sequence[float]) -> None:
-        """Add evidence to leaves, and weigh all leaves anew."""
+        """Add evidence to leaves, and weigh all leaves again."""
         import numpy as np
 
         self._evidence[self._numbers.searchsorted(self._numbers_of(leaves))] += shares

@@ -93,8 +93,8 @@ class MatchingNodes:
         import numpy as np
 
         of_documents = {document_id: self.rows(document_id) for document_id in {leaf[0] for leaf in leaves}}
-        found = ((of_documents[leaf[0]], leaf[2]) for leaf in leaves)
-        rows = np.array([-1 if rows is None else rows.start + ordinal for rows, ordinal in found], np.intp)
+        places = ((of_documents[leaf[0]], leaf[2]) for leaf in leaves)
+        rows = np.array([-1 if rows is None else rows.start + ordinal for rows, ordinal in places], np.intp)
         return list(zip(*(nodes.holding(rows) for nodes in self.scales), strict=True))
 
     def evidence(self, rows: NDArray[np.intp], weights: Sequence[float]) -> NDArray[np.float64]:

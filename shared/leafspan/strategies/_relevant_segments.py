@@ -84,7 +84,7 @@ class RelevantSegments(Strategy):
             probabilities, certainty = _probabilities(hits)
             # Cubes, so that short leaves of little probability do not take the place of one more probable leaf.
             relevance = {hit.span: each**3 for hit, each in zip(hits, probabilities, strict=True)}
-            # If the best leaf is hardly probable, what stands beside it hardly belongs to the answer.
+            # If the best leaf is improbable, its neighbours hardly belong to the answer.
             run_cost = self.run_cost * sqrt(certainty)
             runs, others = runs_within_budget(
                 hits, budget, max_words=self.max_words, run_cost=run_cost, between=between, relevance=relevance

@@ -164,7 +164,7 @@ def _with_threshold(config: Config, option: Option, value: float) -> Config:
 def _with_answer_probability(strategy: Any, least: float | None) -> Any:
     """The strategy with this ``min_answer_probability`` of its ``Hybrid``, or None if no ``Hybrid`` takes it."""
     if isinstance(strategy, Hybrid):
-        return replace(strategy, min_answer_probability=least) if strategy.scores_are_probabilities else None
+        return replace(strategy, min_answer_probability=least)
     base = getattr(strategy, "base", None)
     changed = _with_answer_probability(base, least) if isinstance(base, Strategy) else None
     return None if changed is None else replace(strategy, base=changed)
