@@ -264,7 +264,12 @@ def covered(summary: Passage) -> set[str]:
 
 
 def test_a_summary_that_is_first_in_both_searches_weighs_as_much_as_the_best_leaf():
-    pool = Pool(matches({SUMMARY: 9.0, "a1": 9.0, "b1": 6.0}), hits({"a1": 0.8, SUMMARY: 0.8, "b1": 0.4}), EVIDENCE)
+    pool = Pool(
+        matches({SUMMARY: 9.0, "a1": 9.0, "b1": 6.0}),
+        hits({"a1": 0.8, SUMMARY: 0.8, "b1": 0.4}),
+        EVIDENCE,
+        with_summaries=True,
+    )
     pool.weigh_summaries()
     assert pool.summaries == {leaf(SUMMARY): pytest.approx(exp(WORDS + VECTORS))}
 
@@ -296,7 +301,7 @@ def test_only_what_is_returned_is_loaded_unless_it_may_be_left_out_of_the_budget
 
 def test_a_summary_with_the_words_of_the_question_is_no_answer_to_it():
     for words, near, share in (({SUMMARY: 9.0}, {"a0": 0.8}, 0.0), ({SUMMARY: 9.0, "a0": 6.0}, {}, 6 / 10)):
-        pool = Pool(matches(words, size=1), hits(near), EVIDENCE)
+        pool = Pool(matches(words, size=1), hits(near), EVIDENCE, with_summaries=True)
         weight = exp(WORDS) if "a0" in words else exp(VECTORS)
         assert pool.probability_of_an_answer == pytest.approx(weight / (weight + absence_weight(share, 1)))
 

@@ -169,7 +169,8 @@ def test_each_step_of_the_base_names_its_phrasing(index: Index):
     fused = {(step.method, step.query) for trace in traces for step in trace.fused}
     assert fused == {*(("evidence", query) for query in ("the query", '"goods trains"')), ("rrf", None)}
     lines = [line for trace in traces for line in trace.explain()]
-    for start in ("bm25 found", "leaf", "the score of leaf", "filled the gap between two hits", "merged into their parent"):
+    assert any("filled the gap between two hits for " in line for line in lines)
+    for start in ("bm25 found", "leaf", "the score of leaf", "merged into their parent"):
         assert any(start in line and ' for "goods trains"' in line for line in lines)
 
 

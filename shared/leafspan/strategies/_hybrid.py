@@ -140,7 +140,8 @@ class Hybrid(Strategy):
         )
         words = iter(matches)
         pools = [
-            Pool(next(words) if query.text else None, hits, evidence) for query, hits in zip(queries, near, strict=True)
+            Pool(next(words) if query.text else None, hits, evidence, with_summaries=self.searches_summaries)
+            for query, hits in zip(queries, near, strict=True)
         ]
         yield from self._add_soft_matches([pool for pool in pools if pool.words])
         if self.searches_summaries:

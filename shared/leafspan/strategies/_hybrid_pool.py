@@ -68,10 +68,11 @@ BALANCE = (0.7, 0.3)
 
 
 class Weighed(NamedTuple):
-    """A leaf or summary with its weight, and what is in it from a neighbour, from a summary, and from a mention."""
+    """A leaf or summary with its weight: of its evidence, from a neighbour, from a summary, and from a mention."""
 
     leaf: LeafId
     weight: float
+    own: float
     neighbour: float = 0.0
     summary: float = 0.0
     mention: float = 0.0
@@ -85,26 +86,31 @@ class Pool:
     weight of a leaf that mentions its document. Its probability is its share of all weights and the weight of no answer.
     """
 
-    def __init__(self, matches: LexicalMatches | None, near: Sequence[Hit], most: Evidence) -> None:
+    def __init__(
+        self, matches: LexicalMatches | None, near: Sequence[Hit], most: Evidence, *, with_summaries: bool = False
+    ) -> None:
         """Weigh the leaves by ``most``, the most evidence of each part. ``matches`` is None for a query without words."""
         import numpy as np
 
         self._most = most
         self._matches = matches = matches or LexicalMatches([], 0.0)
         self.words = matches.words
-        self._near = {hit.leaf: (rank, hit.score) for rank, hit in enumerate(near, start=1)}
         self._soft: dict[LeafId, tuple[int, float, float]] = {}
         self.summaries: dict[LeafId, float] = {}  # their weights
         self.from_summaries: dict[LeafId, float] = {}  # what leaves have from the best summary above them
         self.references: Mapping[LeafId, Reference] = {}  # what leaves have from mentions
 
-        of_vectors = [hit for hit in near if not hit.leaf.is_summary]
-        cosines = [hit.score for hit in of_vectors[:VECTORS] or near]
-        self._low, self._high = (cosines[-1], cosines[0]) if cosines else (0.0, 0.0)
-        self._best = next((hit.score for hit in matches.hits if not hit.leaf.is_summary), 0.0)
+        of_vectors = [hit for hit in near if not hit.leaf.is_summary] if with_summaries else near
+        hits = [hit for hit in matches.hits if not hit.leaf.is_summary] if with_summaries else matches.hits
+        self._best = hits[0].score if hits else 0.0
+        shares = _scaled([score for _, score in near], [score for _, score in of_vectors[:VECTORS]])
+        self._near = {
+            hit.leaf: (rank, hit.score, share) for rank, (hit, share) in enumerate(zip(near, shares, strict=True), start=1)
+        }
         self._absence = absence_weight(self._best / matches.ideal if matches.ideal > 0 else 0.0, matches.leaves)
 
-        leaves = [*matches.among, *(hit.leaf for hit in of_vectors)]
+        nearest = [leaf for leaf, _ in of_vectors]
+        leaves = [*matches.among, *nearest]
         self._documents = sorted({leaf[:2] for leaf in leaves})
         self._firsts = {document: place * _DOCUMENT for place, document in enumerate(self._documents)}
         nodes = matches.nodes
@@ -116,7 +122,7 @@ class Pool:
             starts = np.array([-_DOCUMENT if each is None else each.start for each in rows], np.int64)
             places, ordinals = np.divmod(self._numbers, _DOCUMENT)
             self._evidence += nodes.evidence(starts[places] + ordinals, most.scales)
-        self._add([hit.leaf for hit in of_vectors], [most.vectors * self._scaled(hit.score) for hit in of_vectors])
+        self._add(nearest, [most.vectors * self._near[leaf][2] for leaf in nearest])
 
     @property
     def is_empty(self) -> bool:
@@ -178,14 +184,20 @@ class Pool:
 
         What leaves have from summaries and mentions does not change the probability that the index has an answer.
         """
-        leaves = dict.fromkeys(chain(self.best_leaves(count), self.from_summaries, self.references))
-        weighed = list(map(self._weighed, leaves))
-        more = fsum(each.summary + each.mention if self.has(each.leaf) else each.weight for each in weighed)
+        places = self._best_first[:count]
+        own, neighbours = self._weights[places].tolist(), self._neighbours[places].tolist()
+        weighed = {
+            leaf: Weighed(leaf, weight + bonus, weight, bonus)
+            for leaf, weight, bonus in zip(self.best_leaves(count), own, neighbours, strict=True)
+        }
+        raised = {leaf: self._weighed(leaf) for leaf in chain(self.from_summaries, self.references)}
+        more = fsum(each.summary + each.mention if self.has(each.leaf) else each.weight for each in raised.values())
         total = (self._total + more) * (1 + self._absence / self._total) if self._total else 1.0
+        every = [*(weighed | raised).values()]
         if with_summaries:
-            weighed += [Weighed(leaf, weight) for leaf, weight in self.summaries.items()]
-        weighed.sort(key=lambda each: (-each.weight, each.leaf.document_id, each.leaf.ordinal))
-        return [(each, min(1.0, each.weight / total)) for each in weighed[:count]]
+            every += [Weighed(leaf, weight, weight) for leaf, weight in self.summaries.items()]
+        every.sort(key=lambda each: (-each.weight, each.leaf.document_id, each.leaf.ordinal))
+        return [(each, min(1.0, each.weight / total)) for each in every[:count]]
 
     def has(self, leaf: LeafId) -> bool:
         """Whether a leaf, or a neighbour of it, was found."""
@@ -195,7 +207,7 @@ class Pool:
         """The evidence for leaves and summaries, and how much each bonus raises the logarithm of their weights."""
         steps = []
         for weighed, parts in zip(row, self._parts([each.leaf for each in row]), strict=True):
-            leaf, weight, logs = weighed.leaf, _weight(parts), []
+            leaf, weight, logs = weighed.leaf, weighed.own, []
             for bonus in (weighed.neighbour, weighed.summary, weighed.mention):
                 logs.append(log1p(bonus / weight))
                 weight += bonus
@@ -228,8 +240,8 @@ class Pool:
     def _of_meaning(self, leaf: LeafId) -> Iterator[Contribution]:
         if leaf in self._near:
             weight = self._most.vectors * (self._of_best_leaf if leaf.is_summary else 1.0)
-            rank, cosine = self._near[leaf]
-            yield Contribution(VECTOR, rank, cosine, self._scaled(cosine) * weight, weight)
+            rank, cosine, share = self._near[leaf]
+            yield Contribution(VECTOR, rank, cosine, share * weight, weight)
         if leaf in self._soft:
             yield Contribution(SOFT, *self._soft[leaf], self._most.soft_matches)
 
@@ -238,21 +250,15 @@ class Pool:
         """What a summary's evidence is multiplied by, so that the first of both searches has as much as the best leaf."""
         return max(float(self._evidence.max(initial=0.0)), 1.0) / (self._most.words + self._most.vectors)
 
-    def _scaled(self, cosine: float) -> float:
-        """A cosine scaled so that the nearest leaf has 1 and the last one that counts 0."""
-        if self._high == self._low:
-            return float(cosine >= self._high)
-        return min(max(0.0, (cosine - self._low) / (self._high - self._low)), _MOST)
-
     def _weighed(self, leaf: LeafId) -> Weighed:
         place = self._place(leaf)
         if place is None:
-            weight, neighbour = _weight(self._parts([leaf])[0]), 0.0
+            own, neighbour = _weight(self._parts([leaf])[0]), 0.0
         else:
-            weight, neighbour = float(self._weights[place]), float(self._neighbours[place])
+            own, neighbour = float(self._weights[place]), float(self._neighbours[place])
         summary = self.from_summaries.get(leaf, 0.0)
         mention = self.references[leaf].bonus if leaf in self.references else 0.0
-        return Weighed(leaf, weight + neighbour + summary + mention, neighbour, summary, mention)
+        return Weighed(leaf, own + neighbour + summary + mention, own, neighbour, summary, mention)
 
     def _add(self, leaves: Sequence[LeafId], shares: Sequence[float]) -> None:
         """Add evidence to leaves, and weigh all leaves again."""
@@ -291,6 +297,14 @@ class Pool:
         first = self._firsts[document]
         start, end = self._numbers.searchsorted([first, first + _DOCUMENT]).tolist()
         return [LeafId._make((*document, number - first)) for number in self._numbers[start:end].tolist()]
+
+
+def _scaled(cosines: Sequence[float], of_leaves: Sequence[float]) -> list[float]:
+    """Cosines scaled so that the nearest leaf has 1, and the last of the nearest leaves 0."""
+    high, low = (of_leaves or cosines or (0.0,))[0], (of_leaves or cosines or (0.0,))[-1]
+    if high == low:
+        return [float(cosine >= high) for cosine in cosines]
+    return [min(max(0.0, (cosine - low) / (high - low)), _MOST) for cosine in cosines]
 
 
 def _weight(parts: Iterable[Contribution]) -> float:
