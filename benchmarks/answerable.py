@@ -35,7 +35,8 @@ from pathlib import Path
 from statistics import fmean
 
 import numpy as np
-from calibration import EVERY_LEAF, EveryLeaf, area_under_curve
+from calibration import area_under_curve
+from hybrid_parts import pools_of
 from numpy.typing import NDArray
 from question_sets import (
     ASKED,
@@ -54,7 +55,7 @@ from rules import FOREIGN, QUESTIONS, RULES
 
 from leafspan import BM25, Document, Hybrid, Index
 from leafspan.lab import Question, choose_threshold
-from leafspan.strategies.scoring import COVERAGE, ODDS, SIZE, absence_weight, answer_probability, total_weight
+from leafspan.strategies.scoring import COVERAGE, ODDS, SIZE
 
 SETS = {
     "squad": "",
@@ -89,30 +90,21 @@ class Asked:
         leaves: The number of leaves.
         own: Whether its answer is in the index.
         share: Best BM25 score as a share of the highest possible score of a leaf.
-        fused: Scores of all leaves that Hybrid considers.
+        weight: The logarithm of the weight of all leaves.
+        answer_probability: The probability that there is an answer.
     """
 
     name: str
     leaves: int
     own: bool
     share: float
-    fused: Sequence[float]
+    weight: float
+    answer_probability: float
 
     @property
     def factors(self) -> list[float]:
         """The factors that the formula multiplies with its numbers."""
         return [1.0, log(self.share + SHARE), -log(self.leaves)]
-
-    @property
-    def weight(self) -> float:
-        """The logarithm of the weight of all leaves."""
-        return log(total_weight(self.fused, 0.0) or 1.0)
-
-    @property
-    def answer_probability(self) -> float:
-        """The probability that there is an answer."""
-        absence = absence_weight(self.share, self.leaves)
-        return answer_probability(absence, total_weight(self.fused, absence))
 
 
 def part_of(documents: Documents, leaves: int, chance: random.Random) -> Documents:
@@ -170,10 +162,9 @@ def ask_all(folder: Path, embedder: str | None) -> Iterator[Asked]:
                 for questions, is_own in ((own, True), (foreign, False)):
                     texts = [each["text"] for each in questions]
                     best = index.retrieve_many(texts, BM25(scale=True), k=1)
-                    every = index.retrieve_many(texts, EveryLeaf(), k=EVERY_LEAF)
-                    for top, row in zip(best, every, strict=True):
-                        fused = [each.trace.fused[0].score for each in row]
-                        yield Asked(name, size, is_own, top[0].score if top else 0.0, fused)
+                    for top, pool in zip(best, pools_of(index, texts), strict=True):
+                        share, weight = top[0].score if top else 0.0, log(pool._total or 1.0)
+                        yield Asked(name, size, is_own, share, weight, pool.probability_of_an_answer)
 
 
 def report(asked: Sequence[Asked]) -> Iterator[Figure]:

@@ -18,13 +18,14 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from math import inf
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from hybrid_parts import pools_of
 from numpy.typing import NDArray
 from quality import index_of
 from question_sets import (
@@ -38,18 +39,14 @@ from question_sets import (
 )
 from results import Figure, Sign, add_json_option, all_passed, write_results
 
-from leafspan import BM25, Hybrid, Index, Query, Strategy
-from leafspan.strategies import Candidate, LeafId, LexicalSearch, RetrievalContext, StrategyFlow, VectorSearch
-from leafspan.strategies._fused_leaves import FusedLeaves, LeafNumbers
-from leafspan.strategies.scoring import absence_weight, answer_probability, probability, total_weight
+from leafspan import Index
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 SETS = ("squad", "covidqa", "scifact")
 BATCH = 100
-PLAIN = Hybrid(calibrate=False)
-EVERY_LEAF = 10_000  # more than both searches find, including the neighbours of their results
+EVERY_LEAF = 10_000  # more than all that Hybrid weighs
 LEAST = 0.01  # nearly all leaves are below it, and would make any mean look good
 LEAF_BINS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.45, 0.6, 0.75, inf)
 FIRST_BINS = (0.0, 0.1, 0.3, 0.5, 0.7, inf)
@@ -70,33 +67,12 @@ BOUNDS: dict[str, tuple[Sign, float]] = {  # for each set, its own and foreign q
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """The results for one question.
-
-    Attributes:
-        own: Whether it is a question of the set that was asked.
-        fused: Scores of all leaves that Hybrid considers.
-        right: Whether each leaf holds the answer.
-        there: Whether each leaf exists. Hybrid also scores the place after the end of a document.
-        first: Whether both searches have the leaf first.
-        absence: Weight of the case without an answer.
-    """
-
-    own: bool
-    fused: Floats
-    right: Flags
-    there: Flags
-    first: Flags
-    absence: float
-
-
-@dataclass(frozen=True, slots=True)
 class Judged:
     """The probabilities for one question.
 
     Attributes:
         own: Whether it is a question of the set that was asked.
-        predicted: Probabilities of the leaves that exist.
+        predicted: Probabilities of all leaves that Hybrid weighs.
         right: Whether each of them holds the answer.
         first: Whether both searches have it first.
         answer_probability: Probability that there is an answer.
@@ -114,25 +90,6 @@ class Judged:
         return int(self.predicted.argmax())
 
 
-class EveryLeaf(Strategy):
-    """All leaves that Hybrid considers, without calibration: the results of its searches and their neighbours."""
-
-    def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
-        """See Strategy. Hybrid returns all leaves, but its searches find no more than by default."""
-        flow = PLAIN.retrieve(queries, replace(context, candidates=EVERY_LEAF))
-        by_words, by_vectors = PLAIN.depth  # type: ignore[misc]
-        answer: Any = None
-        while True:
-            try:
-                request = flow.send(answer)
-            except StopIteration as stop:
-                return stop.value  # type: ignore[no-any-return]
-            match request:
-                case (VectorSearch() as near, LexicalSearch() as words):
-                    request = replace(near, count=by_vectors), replace(words, count=by_words)
-            answer = yield request
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description="How reliable the probabilities of Hybrid are.")
     add_data_option(parser, required=True)
@@ -143,8 +100,7 @@ def main() -> int:
         print(problem, file=sys.stderr)
         return 2
     questions = {name: questions_to_judge(arguments.data, name) for name in SETS}
-    asked = ask_all(arguments.data, questions, arguments.embedder)
-    figures = report({name: [judge(each) for each in rows] for name, rows in asked.items()})
+    figures = report(ask_all(arguments.data, questions, arguments.embedder))
     write_results("calibration", arguments, figures)
     return int(not all_passed(figures))
 
@@ -157,7 +113,7 @@ def questions_to_judge(data: Path, name: str) -> Questions:
     return evenly_spaced(every, ASKED)
 
 
-def ask_all(data: Path, questions: Mapping[str, Questions], embedder: str | None) -> dict[str, list[Asked]]:
+def ask_all(data: Path, questions: Mapping[str, Questions], embedder: str | None) -> dict[str, list[Judged]]:
     """The results of each set for its own questions, and for the same number of questions of the other sets."""
     found = {}
     for name, own in questions.items():
@@ -168,54 +124,29 @@ def ask_all(data: Path, questions: Mapping[str, Questions], embedder: str | None
     return found
 
 
-def ask(index: Index, questions: Questions, *, own: bool) -> Iterator[Asked]:
-    leaves = index.stats().leaves
-    for first in range(0, len(questions), BATCH):
-        batch = questions[first : first + BATCH]
-        texts = [question["text"] for question in batch]
-        best = index.retrieve_many(texts, BM25(k=1, scale=True), k=1)
-        rows = index.retrieve_many(texts, EveryLeaf(), k=EVERY_LEAF)
-        for question, row, top in zip(batch, rows, best, strict=True):
-            answers = question["answers"] if own else []
-            right: dict[LeafId, bool] = {}
-            found: dict[LeafId, float] = {}
-            firsts: set[LeafId] = set()
-            for passage in row:
-                fused = passage.trace.fused[0]
-                leaf = LeafId(passage.document_id, "", fused.first)
-                right[leaf] = any(
-                    answer["doc_id"] == passage.document_id
-                    and passage.start < answer["end"]
-                    and passage.end > answer["start"]
-                    for answer in answers
-                )
-                ranks = {part.source: part.rank for part in fused.contributions}
-                if ranks.get("bm25") == ranks.get("vector") == 1:
-                    firsts.add(leaf)
-                if fused.contributions:
-                    found[leaf] = fused.score - fused.neighbour_bonus
-            # The bonuses are computed again, since the results do not have the places after the end of a document.
-            known_as = LeafNumbers.among(found)
-            leaves_found = FusedLeaves.of(
-                known_as, known_as.of(found), np.array(list(found.values())), PLAIN.neighbour_bonus
-            )
-            scores = leaves_found.sums_in({leaf.document_id for leaf in found})
-            yield Asked(
+def ask(index: Index, questions: Questions, *, own: bool) -> Iterator[Judged]:
+    for start in range(0, len(questions), BATCH):
+        batch = questions[start : start + BATCH]
+        for question, pool in zip(batch, pools_of(index, [each["text"] for each in batch]), strict=True):
+            right = {
+                (leaf.document_id, leaf.ordinal)
+                for answer in (question["answers"] if own else ())
+                for leaf in index.leaves(answer["doc_id"])
+                if leaf.start < answer["end"] and leaf.end > answer["start"]
+            }
+            found = pool.best(EVERY_LEAF, with_summaries=False)
+            leaves = [each.leaf for each, _ in found]
+            ranks = [
+                {part.source: part.rank for part in fused.contributions}
+                for fused in pool.fused([each for each, _ in found])
+            ]
+            yield Judged(
                 own,
-                np.array(list(scores.values())),
-                np.array([right.get(leaf, False) for leaf in scores]),
-                np.array([leaf in right for leaf in scores]),
-                np.array([leaf in firsts for leaf in scores]),
-                absence_weight(top[0].score if top else 0.0, leaves),
+                np.array([probability for _, probability in found]),
+                np.array([(leaf.document_id, leaf.ordinal) in right for leaf in leaves]),
+                np.array([each.get("bm25") == each.get("vector") == 1 for each in ranks]),
+                pool.probability_of_an_answer,
             )
-
-
-def judge(asked: Asked) -> Judged:
-    """The probabilities, as Hybrid computes them."""
-    total = total_weight(asked.fused.tolist(), asked.absence)
-    predicted = np.array([probability(score, total) for score in asked.fused.tolist()])
-    there, answered = asked.there, answer_probability(asked.absence, total)
-    return Judged(asked.own, predicted[there], asked.right[there], asked.first[there], answered)
 
 
 def report(judged: Mapping[str, Sequence[Judged]]) -> list[Figure]:

@@ -1,21 +1,18 @@
-"""How Hybrid's weights are chosen, and their results on question sets on which they were not chosen.
+"""How the numbers of Hybrid's evidence are chosen, and their results on question sets on which they were not chosen.
 
-    python benchmarks/choosing.py --data FOLDER [--queries 100] [--json FILE]
+    python benchmarks/choosing.py --data FOLDER [--set squad --set tatqa ...] [--queries 100] [--json FILE]
     python benchmarks/choosing.py --data FOLDER --other-embedders [--queries 400] [--json FILE]
 
-FOLDER holds a folder for each of the seven question sets: see ``build_data.py`` and ``quality.py``. For each set, the
-weights are chosen on the other four and measured on the one left out, beside the defaults and beside Hybrid without
-references, larger nodes and soft matches ("before"). Then they are chosen on all seven sets. The questions are not in
-``quality.py``: other questions of squad and covidqa, and the training claims of scifact. hotpotqa and cranfield have no
-other questions.
+FOLDER holds a folder for each question set: see ``build_data.py`` and ``quality.py``. For each set, the numbers are chosen
+on the others and measured on the one left out, beside the numbers chosen on all, the present ones, and Hybrid without
+references, larger nodes and soft matches ("before"). Where a set has enough questions, they are not the ones of
+``quality.py``: the training claims of scifact, for example.
 
 The figure of a set is its recall if all ranked leaves count (see ``quality.py``), as the mean over the budgets, or
-nDCG@10. The best setting has the highest mean of the figures, less the worst loss beside the better of BM25 and Vector on
-any set and budget, if that loss is above 0.01. First, a grid is tried in which the parent, the section and the document
-have the same weight. From its best setting, each of the other weights in turn is tried one step lower and one step higher.
-
-The optimum is flat. So the table also says how many of all tried settings are within 0.003 of the chosen one, and the
-lowest and highest figures of these on the set left out.
+nDCG@10. The best numbers have the highest mean of the figures, less the worst loss beside the better of BM25 and Vector on
+any set and budget, if that loss is above 0.01. From the present ones, each number in turn is tried at three quarters and at
+four thirds of its value, and the best value is kept, in two rounds. Twice as much evidence in all hardly changes the order
+of the leaves, but their probabilities: ``answerable.py`` and ``calibration.py`` show whether these are true.
 
 ``--other-embedders`` uses an embedder that is bad on purpose (``random_projection.py``). Hybrid must still keep up with
 the better of BM25 and Vector.
@@ -27,27 +24,29 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from statistics import fmean
 
+from hybrid_parts import HybridWith
 from quality import (
     DOCUMENT_SETS,
     LESS_THAN_BEFORE,
     LESS_THAN_EITHER,
     NDCG,
+    NOT_MADE,
     PAGE_BUDGETS,
     PAGE_SETS,
     PLAIN,
     RANKED,
-    RANKED_FOR_PAGES,
     RANKED_LEAVES,
     SETS,
     SPAN_SETS,
+    WITHIN_REPORTS,
+    by_report,
     index_of,
     ndcg,
     pages_reached,
@@ -68,36 +67,18 @@ from results import Figure, add_json_option, all_passed, print_figures, write_re
 from span_recall import BUDGETS, Place, span_recall
 
 from leafspan import BM25, Hybrid, Strategy, Vector
+from leafspan.strategies._hybrid_pool import EVIDENCE, Evidence
 
 CHOSEN_ON = 100  # questions of each set
-CANDIDATES = {
-    **dict.fromkeys(SPAN_SETS, RANKED_LEAVES),
-    **dict.fromkeys(DOCUMENT_SETS, 100),
-    **dict.fromkeys(PAGE_SETS, RANKED_FOR_PAGES),
-}  # as quality.py
-
-SCALES = (0.0, 0.1, 0.2, 0.3, 0.5)
-SOFT_MATCHES = (0.0, 0.25, 0.5, 0.75)
-WORDS = (0.5, 0.55, 0.6, 0.7, 0.8)  # weight of BM25; the weight of vectors makes the sum 1
-NEIGHBOURS = (0.3, 0.4, 0.5)
-REFERENCES = (0.4, 0.6, 0.8)
-COUNTED: Mapping[str, Callable[[Hybrid], float]] = {
-    "parent": lambda setting: setting.scales[0],
-    "section": lambda setting: setting.scales[1],
-    "document": lambda setting: setting.scales[2],
-    "soft matches": lambda setting: setting.soft_matches,
-    "BM25": lambda setting: setting.weights[0],
-    "neighbours": lambda setting: setting.neighbour_bonus,
-    "references": lambda setting: setting.references,
-}
-RIVALS = ("chosen", "defaults", "before", "BM25", "Vector")
-FLAT = 0.003
-SHIPPED = Hybrid()
-START = Hybrid(neighbour_bonus=0.4, references=0.6)
-"""The weights that the grid does not change. They are not the defaults, so that the choice does not depend on these."""
-NOT_BEST = 0.01  # the defaults may be this much worse than the best setting
+CANDIDATES = {**RANKED_LEAVES, **dict.fromkeys(DOCUMENT_SETS, 100)}  # as quality.py
+NUMBERS = (*Evidence._fields, "references")
+ROUNDS, LESS, MORE = 2, 3 / 4, 4 / 3
+PRESENT = HybridWith(EVIDENCE, Hybrid())
+RIVALS = ("without it", "all", "present", "before", "BM25", "Vector")
+NOT_BEST = 0.01  # the present numbers may be this much worse than the best ones
 
 Figures = Mapping[str, float]  # recall by budget, or nDCG@10
+Places = Sequence[Sequence[Place]]
 
 
 @dataclass(slots=True)
@@ -106,18 +87,23 @@ class Measured:
 
     Attributes:
         judge: Function from the places of each question's passages to the figures.
-        remembered: The index with the questions.
+        asked: By what precedes the names of the figures: the numbers of the questions that are asked together, and the
+            index with these questions.
         found: The figures of each tried strategy.
     """
 
-    judge: Callable[[Sequence[Sequence[Place]]], Figures]
-    remembered: Remembered
+    judge: Callable[[Places], Figures]
+    asked: Mapping[str, Sequence[tuple[Sequence[int], Remembered]]]
     found: dict[Strategy, Figures] = field(default_factory=dict)
 
     def figures(self, strategy: Strategy) -> Figures:
         """The figures of a strategy."""
         if strategy not in self.found:
-            self.found[strategy] = self.judge(self.remembered.rank(strategy))
+            self.found[strategy] = {
+                f"{part}{name}": value
+                for part, groups in self.asked.items()
+                for name, value in self.judge(_ranked(groups, strategy)).items()
+            }
         return self.found[strategy]
 
     def mean(self, strategy: Strategy) -> float:
@@ -130,40 +116,56 @@ class Measured:
         return max(max(words[name], vectors[name]) - value for name, value in self.figures(strategy).items())
 
 
+def _ranked(groups: Sequence[tuple[Sequence[int], Remembered]], strategy: Strategy) -> Places:
+    found = dict(pair for numbers, each in groups for pair in zip(numbers, each.rank(strategy), strict=True))
+    return [found[number] for number in range(len(found))]
+
+
 def main() -> int:
-    parser = argparse.ArgumentParser(description="How the weights of Hybrid are chosen.")
+    parser = argparse.ArgumentParser(description="How the numbers of Hybrid's evidence are chosen.")
     add_data_option(parser, required=True)
+    parser.add_argument("--set", choices=SETS, action="append", help="one set of at least two; all by default")
     parser.add_argument("--queries", type=int, help=f"questions of each set: {CHOSEN_ON}, with other embedders {ASKED}")
     parser.add_argument(
         "--other-embedders", action="store_true", help="check Hybrid over an embedder that is bad on purpose"
     )
     add_json_option(parser)
     arguments = parser.parse_args()
-    if problem := what_is_absent(arguments.data, SPAN_SETS if arguments.other_embedders else SETS):
+    sets = arguments.set or [name for name in SETS if name not in NOT_MADE or (arguments.data / name).is_dir()]
+    if len(sets) < 2:
+        parser.error("there must be two sets, to leave one of them out")
+    if problem := what_is_absent(arguments.data, sets):
         print(problem, file=sys.stderr)
         return 2
     if arguments.other_embedders:
-        figures = report_other_embedders(arguments.data, arguments.queries or ASKED)
+        spans = [name for name in sets if name in SPAN_SETS]
+        figures = report_other_embedders(arguments.data, spans, arguments.queries or ASKED)
     else:
         with ExitStack() as stack:
-            figures = report(measure(arguments.data, arguments.queries or CHOSEN_ON, stack))
+            figures = report(measure(arguments.data, sets, arguments.queries or CHOSEN_ON, stack))
     write_results("choosing", arguments, figures)
     return int(not all_passed(figures))
 
 
-def measure(folder: Path, count: int, stack: ExitStack) -> dict[str, Measured]:
+def measure(folder: Path, sets: Sequence[str], count: int, stack: ExitStack) -> dict[str, Measured]:
     """The question sets, each with an index that lasts as long as the stack."""
     measured = {}
-    for name in SETS:
+    for name in sets:
         documents, questions = load_documents(folder, name), questions_to_choose_on(folder, name, count)
         texts = {document["id"]: document["text"] for document in documents}
         index = stack.enter_context(index_of(documents, tree=False))
-        remembered = Remembered(index, [each["text"] for each in questions], CANDIDATES[name])
-        if name in PAGE_SETS:
-            judge = judge_pages(questions, texts)
+        parts = {"": name in WITHIN_REPORTS} | ({"within, ": True} if name in PAGE_SETS else {})
+        asked = {
+            part: [
+                (numbers, Remembered(index, [questions[each]["text"] for each in numbers], CANDIDATES[name], where))
+                for where, numbers in by_report(questions, within)
+            ]
+            for part, within in parts.items()
+        }
+        if name in DOCUMENT_SETS:
+            measured[name] = Measured(partial(judge_documents, questions), asked)
         else:
-            judge = judge_documents(questions) if name in DOCUMENT_SETS else judge_spans(questions, texts)
-        measured[name] = Measured(judge, remembered)
+            measured[name] = Measured(partial(judge_words, questions, texts, is_page=name in PAGE_SETS), asked)
     return measured
 
 
@@ -178,65 +180,30 @@ def questions_to_choose_on(folder: Path, name: str, count: int) -> Questions:
     return evenly_spaced(others or questions, count)
 
 
-def judge_spans(questions: Questions, texts: Mapping[str, str]) -> Callable[[Sequence[Sequence[Place]]], Figures]:
-    """Make a function that returns the recall for each budget."""
-    return lambda rows: {f"{words} words": span_recall(rows, questions, texts, words) for words in BUDGETS}
+def judge_words(questions: Questions, texts: Mapping[str, str], rows: Places, *, is_page: bool) -> Figures:
+    """The recall for each budget, or the share of questions whose page is reached."""
+    if is_page:
+        return {f"{words} words": fmean(pages_reached(rows, questions, texts, words)) for words in PAGE_BUDGETS}
+    return {f"{words} words": span_recall(rows, questions, texts, words) for words in BUDGETS}
 
 
-def judge_pages(questions: Questions, texts: Mapping[str, str]) -> Callable[[Sequence[Sequence[Place]]], Figures]:
-    """Make a function that returns the share of questions whose page is reached within each budget."""
-    return lambda rows: {f"{words} words": fmean(pages_reached(rows, questions, texts, words)) for words in PAGE_BUDGETS}
+def judge_documents(questions: Questions, rows: Places) -> Figures:
+    """The nDCG@10 of documents, ranked by their best passage."""
+    ranked = [list(dict.fromkeys(document_id for document_id, _, _ in row)) for row in rows]
+    return {NDCG: fmean(map(ndcg, ranked, (each["relevant"] for each in questions)))}
 
 
-def judge_documents(questions: Questions) -> Callable[[Sequence[Sequence[Place]]], Figures]:
-    """Make a function that returns the nDCG@10 of documents, ranked by their best passage."""
-
-    def judge(rows: Sequence[Sequence[Place]]) -> Figures:
-        ranked = [list(dict.fromkeys(document_id for document_id, _, _ in row)) for row in rows]
-        return {NDCG: fmean(map(ndcg, ranked, (each["relevant"] for each in questions)))}
-
-    return judge
+def number_of(setting: HybridWith, name: str) -> float:
+    """One of the numbers of a setting."""
+    return float(setting.hybrid.references if name == "references" else getattr(setting.most, name))
 
 
-def grid() -> Iterator[Hybrid]:
-    """Settings with the same weight for the parent, the section and the document."""
-    for words in WORDS:
-        for scale in SCALES:
-            for soft in SOFT_MATCHES if scale else (0.0,):  # soft matches need larger nodes
-                yield replace(START, weights=weights(words), scales=(scale, scale, scale), soft_matches=soft)
-
-
-def with_other_scale(setting: Hybrid, place: int) -> list[Hybrid]:
-    """The setting with the next lower and the next higher weight of the parent, of the section or of the document."""
-    before, scale, after = setting.scales[:place], setting.scales[place], setting.scales[place + 1 :]
-    return [replace(setting, scales=(*before, other, *after)) for other in beside(scale, SCALES)]
-
-
-def with_other_neighbours(setting: Hybrid) -> list[Hybrid]:
-    """The setting with the next lower and the next higher bonus for neighbours."""
-    return [replace(setting, neighbour_bonus=other) for other in beside(setting.neighbour_bonus, NEIGHBOURS)]
-
-
-def with_other_references(setting: Hybrid) -> list[Hybrid]:
-    """The setting with the next lower and the next higher share for references."""
-    return [replace(setting, references=other) for other in beside(setting.references, REFERENCES)]
-
-
-STEPS: Sequence[Callable[[Hybrid], Sequence[Hybrid]]] = (
-    *(partial(with_other_scale, place=place) for place in range(3)),
-    with_other_neighbours,
-    with_other_references,
-)
-
-
-def weights(words: float) -> tuple[float, float]:
-    """The weights of BM25 and of vectors."""
-    return words, round(1 - words, 6)
-
-
-def beside(value: float, values: Sequence[float]) -> list[float]:
-    """The next lower and the next higher of sorted values."""
-    return [*[each for each in values if each < value][-1:], *[each for each in values if each > value][:1]]
+def with_number(setting: HybridWith, name: str, value: float) -> HybridWith:
+    """The setting with another value, in two digits, of one of its numbers."""
+    value = float(f"{value:.2g}")
+    if name == "references":
+        return replace(setting, hybrid=replace(setting.hybrid, references=min(1.0, value)))
+    return replace(setting, most=setting.most._replace(**{name: value}))
 
 
 def objective(measured: Mapping[str, Measured], names: Sequence[str], setting: Strategy) -> float:
@@ -245,118 +212,75 @@ def objective(measured: Mapping[str, Measured], names: Sequence[str], setting: S
     return fmean(measured[name].mean(setting) for name in names) - (worst if worst > LESS_THAN_EITHER else 0.0)
 
 
-def choose(measured: Mapping[str, Measured], names: Sequence[str], tried: dict[Hybrid, None]) -> Hybrid:
-    """The best setting for some sets; of equal ones, the first. Tried settings are added to ``tried``."""
-
-    def value(setting: Hybrid) -> float:
-        tried[setting] = None
-        return objective(measured, names, setting)
-
-    best = max(grid(), key=value)
-    for step in STEPS:
-        best = max([best, *step(best)], key=value)
+def choose(measured: Mapping[str, Measured], names: Sequence[str]) -> HybridWith:
+    """The best setting for some sets; of equal ones, the first."""
+    best = PRESENT
+    for _ in range(ROUNDS):
+        before = best
+        for name in NUMBERS:
+            value = number_of(best, name)
+            steps = [with_number(best, name, factor * value) for factor in (LESS, MORE)]
+            best = max([best, *steps], key=lambda setting: objective(measured, names, setting))
+        if best == before:
+            break
     return best
 
 
 def report(measured: Mapping[str, Measured]) -> list[Figure]:
-    """Print the choices without each set and with all sets, and return them."""
-    tried: dict[Hybrid, None] = {}
-    chosen = {left_out: choose(measured, others(left_out), tried) for left_out in SETS}
-    best = choose(measured, SETS, tried)
-    print(f"{'':<12}{'parent, section,':<18}{'soft':<10}{'weights of BM25':<17}")
-    print(
-        f"{'left out':<12}{'document':<18}{'matches':<10}{'and vectors':<17}{'neighbours':<12}{'references':<12}"
-        + "".join(f"{each:>10}" for each in RIVALS)
-        + "   as good, and what they give"
-    )
+    """Print the numbers chosen without each set and on all sets, and what they give, and return these figures."""
+    whole = choose(measured, [*measured])
+    print(f"{'left out':<16}" + "".join(f"{name[:10]:>11}" for name in NUMBERS), flush=True)
     figures: list[Figure] = []
-    for name in SETS:
-        values = {row: measured[name].mean(each) for row, each in rivals(chosen[name]).items()}
-        as_good = settings_as_good(tried, measured, others(name), chosen[name])
-        given = [measured[name].mean(each) for each in as_good]
+    chosen = {}
+    for name in measured:
+        chosen[name] = choose(measured, [other for other in measured if other != name])
+        print(f"{name:<16}{describe(chosen[name])}", flush=True)
+    print(f"{'none':<16}{describe(whole)}\n{'present':<16}{describe(PRESENT)}")
+    print(f"\n{'chosen on':<16}" + "".join(f"{row:>12}" for row in RIVALS) + "   worst loss of the first three")
+    rows: dict[str, dict[str, float]] = {}
+    for name, each in measured.items():
+        rivals = dict(zip(RIVALS, (chosen[name], whole, PRESENT, PLAIN, BM25(), Vector()), strict=True))
+        rows[name] = {row: each.mean(strategy) for row, strategy in rivals.items()}
+        losses = {row: each.worst_loss(rivals[row]) for row in RIVALS[:3]}
         print(
-            f"{name:<12}{describe(chosen[name])}"
-            + "".join(f"{value:>10.3f}" for value in values.values())
-            + f"   {len(as_good)} of {len(tried)}, {min(given):.3f} to {max(given):.3f}",
-            flush=True,
+            f"{name:<16}"
+            + "".join(f"{value:>12.3f}" for value in rows[name].values())
+            + "   "
+            + ", ".join(f"{max(0.0, loss):.3f}" for loss in losses.values())
         )
         part = f"{name}, left out"
-        figures += [Figure(row, value, part=part) for row, value in values.items()]
-        figures.append(Figure("chosen less before", values["chosen"] - values["before"], ">=", -LESS_THAN_BEFORE, part))
-    means = {row: fmean(each.value for each in figures if each.name == row) for row in RIVALS}
-    print(f"{'mean':<81}" + "".join(f"{value:>10.3f}" for value in means.values()))
-    print(f"{'none':<12}{describe(best)}\n{'the default':<12}{describe(SHIPPED)}")
-    figures += [Figure(row, value, part="mean of the sets left out") for row, value in means.items()]
-    return print_figures([*figures, *report_all(measured, best, tried)], decimals=3)
+        figures += [Figure(row, value, part=part) for row, value in rows[name].items()]
+        figures += [Figure(f"worst loss, {row}", loss, part=part) for row, loss in losses.items()]
+    means = {row: fmean(each[row] for each in rows.values()) for row in RIVALS}
+    print(f"{'mean':<16}" + "".join(f"{value:>12.3f}" for value in means.values()))
+    part = "mean of the sets"
+    figures += [Figure(row, value, part=part) for row, value in means.items()]
+    figures += [Figure(f"chosen: {name}", number_of(whole, name), part="all") for name in NUMBERS]
+    present, best = (objective(measured, [*measured], each) for each in (PRESENT, whole))
+    return figures + print_figures(
+        [
+            Figure("without it, less before", means["without it"] - means["before"], ">=", -LESS_THAN_BEFORE, part),
+            Figure("present less chosen on all, by which it is chosen", present - best, ">=", -NOT_BEST, part),
+        ],
+        decimals=3,
+    )
 
 
-def report_all(measured: Mapping[str, Measured], best: Hybrid, tried: Iterable[Hybrid]) -> list[Figure]:
-    """Print the results of the settings that are chosen on all sets, and how many are as good, and return them."""
-    part = "all"
-    print(f"\n{'chosen on all':<24}" + "".join(f"{row:>10}" for row in RIVALS))
-    figures: list[Figure] = []
-    for name in SETS:
-        for column in measured[name].figures(best):
-            values = {row: measured[name].figures(each)[column] for row, each in rivals(best).items()}
-            print(f"{f'{name}, {column}':<24}" + "".join(f"{value:>10.3f}" for value in values.values()))
-            figures += [Figure(f"{row}: {name}, {column}", value, part=part) for row, value in values.items()]
-    values = {row: objective(measured, SETS, each) for row, each in rivals(best).items()}
-    print(f"{'by which it is chosen':<24}" + "".join(f"{value:>10.3f}" for value in values.values()))
-    as_good = settings_as_good(tried, measured, SETS, best)
-    count = len(list(tried))
-    print(f"\n{len(as_good)} of {count} settings are within {FLAT} of the best one. How many of them have each value:")
-    for label, values_of in COUNTED.items():
-        counts = Counter(map(values_of, as_good))
-        print(f"  {label:<12}" + ", ".join(f"{value:g}: {number}" for value, number in sorted(counts.items())))
-    return [
-        *figures,
-        *(Figure(f"{row}: by which it is chosen", value, part=part) for row, value in values.items()),
-        Figure("settings that were tried", count, part=part),
-        Figure(f"settings within {FLAT} of the best", len(as_good), part=part),
-        Figure(
-            "the defaults less the best, by which it is chosen",
-            values["defaults"] - values["chosen"],
-            ">=",
-            -NOT_BEST,
-            part,
-        ),
-    ]
+def describe(setting: HybridWith) -> str:
+    """The numbers of a setting, in columns."""
+    return "".join(f"{number_of(setting, name):>11g}" for name in NUMBERS)
 
 
-def rivals(chosen: Hybrid) -> dict[str, Strategy]:
-    """The columns of the tables."""
-    return dict(zip(RIVALS, (chosen, SHIPPED, PLAIN, BM25(), Vector()), strict=True))
-
-
-def others(left_out: str) -> list[str]:
-    """The sets without one of them."""
-    return [name for name in SETS if name != left_out]
-
-
-def settings_as_good(
-    tried: Iterable[Hybrid], measured: Mapping[str, Measured], names: Sequence[str], best: Hybrid
-) -> list[Hybrid]:
-    """The settings within 0.003 of the best one."""
-    least = objective(measured, names, best) - FLAT
-    return [each for each in tried if objective(measured, names, each) >= least]
-
-
-def describe(setting: Hybrid) -> str:
-    """The weights of a setting, in columns."""
-    scales, pair = (", ".join(f"{each:g}" for each in row) for row in (setting.scales, setting.weights))
-    return f"{scales:<18}{setting.soft_matches:<10g}{pair:<17}{setting.neighbour_bonus:<12g}{setting.references:<12g}"
-
-
-def report_other_embedders(folder: Path, count: int) -> list[Figure]:
+def report_other_embedders(folder: Path, sets: Sequence[str], count: int) -> list[Figure]:
     """Print the strategies' results with an embedder that is bad on purpose, and return them."""
     figures: list[Figure] = []
-    for name in SPAN_SETS:
+    for name in sets:
         documents, questions = load_documents(folder, name), evenly_spaced(load_questions(folder, name), count)
         texts = {document["id"]: document["text"] for document in documents}
-        judge = judge_spans(questions, texts)
         embedder = random_projection(texts.values())
         with index_of(documents, tree=False, embedder=embedder) as index:
-            found = {row: judge(places[BUDGETS[0]]) for row, places in rank(index, questions, RANKED).items()}
+            ranked = rank(index, questions, RANKED, RANKED_LEAVES[name], name in WITHIN_REPORTS)
+        found = {row: judge_words(questions, texts, each[BUDGETS[0]], is_page=False) for row, each in ranked.items()}
         print(f"\n{name}: {len(questions)} questions, {embedder.name}")
         print(f"{'words':<24}" + "".join(f"{words:>8}" for words in BUDGETS))
         for row, values in found.items():

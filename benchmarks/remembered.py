@@ -2,7 +2,8 @@
 
 Most requests of a strategy do not depend on its weights: what the searches find, what leaves contain, how similar their
 words are. So the index answers each of these once, and a strategy with other weights only adds the scores again. It
-returns what ``index.retrieve_many(questions, strategy, k=candidates, candidates=candidates)`` returns, in this order.
+returns what ``index.retrieve_many(questions, strategy, k=candidates, candidates=candidates, where=where)`` returns, in this
+order.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 
 from span_recall import Place
 
-from leafspan import Index, Query, Strategy
+from leafspan import Index, Query, Strategy, Where
 from leafspan.strategies import (
     Candidate,
     Embed,
@@ -52,12 +53,13 @@ class Remembered:
         index: The index. It must not change.
         questions: The questions.
         candidates: Number of leaves to find for each, >= 1.
+        where: Filter on the documents. Default: all.
     """
 
-    def __init__(self, index: Index, questions: Sequence[str], candidates: int) -> None:
+    def __init__(self, index: Index, questions: Sequence[str], candidates: int, where: Where | None = None) -> None:
         self._index = index
         self._queries = [Query(text) for text in questions]
-        self._context = RetrievalContext(candidates, k=candidates)
+        self._context = RetrievalContext(candidates, k=candidates, where=where)
         self._answers: dict[Any, Any] = {}
         self._matches: dict[LexicalSearch, Any] = {}
         self._loaded: dict[LeafId, Candidate | None] = {}
