@@ -128,7 +128,7 @@ def test_a_higher_threshold_keeps_less(towns: Index):
 
 @pytest.mark.parametrize(
     "strategy",
-    [BM25(), Vector(), Hybrid(calibrate=False), Ensemble(retrievers=[Hybrid(), Vector()]), SentenceWindow(base=BM25())],
+    [BM25(), Vector(), Ensemble(retrievers=[Hybrid(), Vector()]), SentenceWindow(base=BM25())],
 )
 def test_other_strategies_get_the_lowest_score_of_the_best_passage(towns: Index, strategy):
     found = choose_threshold(towns, [*ANSWERABLE, *UNANSWERABLE], strategy, keep=0.8)
