@@ -55,8 +55,8 @@ def pools_of(index: Index, texts: Sequence[str]) -> list[Pool]:
     class Kept(Pool):
         """A pool that is kept."""
 
-        def __init__(self, *args: Any) -> None:
-            super().__init__(*args)
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, **options)
             pools.append(self)
 
     _hybrid.Pool = Kept
