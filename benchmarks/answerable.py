@@ -55,26 +55,27 @@ from rules import FOREIGN, QUESTIONS, RULES
 
 from leafspan import BM25, Document, Hybrid, Index
 from leafspan.lab import Question, choose_threshold
-from leafspan.strategies.scoring import COVERAGE, ODDS, SIZE
+from leafspan.strategies.scoring import COVERAGE, LEAST_SHARE, ODDS, SIZE
 
 SETS = {
     "squad": "",
     "covidqa": "",
     "scifact": "",
     "hotpotqa": "",
+    "tatqa": "",
     "en": "xquad",
     "de": "xquad",
     "tr": "xquad",
     "ar": "xquad",
+    "zh": "xquad",
 }
 """The sets, each with the folder that it is in."""
-ENGLISH = ("squad", "covidqa", "scifact", "hotpotqa", "en")
+ENGLISH = ("squad", "covidqa", "scifact", "hotpotqa", "tatqa", "en")
 SAME = {"squad": "en", "en": "squad"}  # both have paragraphs of Wikipedia with the same questions
 LEAVES = (10, 40, 150, 600, 1_000_000)
 MOST = 120  # own questions, and foreign questions, of an index
 LEAST_OWN = 3
 WORDS_A_LEAF = 30
-SHARE = 0.02  # see the formula
 LEAST_AUC, LEAST_KEPT, LEAST_REFUSED = 0.95, 0.85, 0.85  # means over the indexes
 PROMISES = (0.8, 0.9, 0.95)  # shares of the answerable questions
 CHANCE = 0.05  # the share of some questions may be this much below the mean, which is promised
@@ -90,7 +91,6 @@ class Asked:
         leaves: The number of leaves.
         own: Whether its answer is in the index.
         share: Best BM25 score as a share of the highest possible score of a leaf.
-        weight: The logarithm of the weight of all leaves.
         answer_probability: The probability that there is an answer.
     """
 
@@ -98,13 +98,12 @@ class Asked:
     leaves: int
     own: bool
     share: float
-    weight: float
     answer_probability: float
 
     @property
     def factors(self) -> list[float]:
         """The factors that the formula multiplies with its numbers."""
-        return [1.0, log(self.share + SHARE), -log(self.leaves)]
+        return [1.0, log(self.share + LEAST_SHARE), -log(self.leaves)]
 
 
 def part_of(documents: Documents, leaves: int, chance: random.Random) -> Documents:
@@ -163,8 +162,8 @@ def ask_all(folder: Path, embedder: str | None) -> Iterator[Asked]:
                     texts = [each["text"] for each in questions]
                     best = index.retrieve_many(texts, BM25(scale=True), k=1)
                     for top, pool in zip(best, pools_of(index, texts), strict=True):
-                        share, weight = top[0].score if top else 0.0, log(pool._total or 1.0)
-                        yield Asked(name, size, is_own, share, weight, pool.probability_of_an_answer)
+                        share = top[0].score if top else 0.0
+                        yield Asked(name, size, is_own, share, pool.probability_of_an_answer)
 
 
 def report(asked: Sequence[Asked]) -> Iterator[Figure]:
@@ -236,12 +235,11 @@ def report_rules(embedder: str | None) -> Iterator[Figure]:
 def fitted(asked: Sequence[Asked]) -> NDArray[np.float64]:
     """Find the numbers with the highest likelihood, by Newton's method. A step that lowers the likelihood is halved."""
     factors, own = np.array([each.factors for each in asked]), np.array([each.own for each in asked])
-    of_leaves = np.array([each.weight for each in asked])
     kinds = [(each.name, each.leaves, each.own) for each in asked]
     weights = np.array([1 / kinds.count(kind) for kind in kinds])
 
     def logits(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-        return factors @ numbers + of_leaves  # type: ignore[no-any-return]
+        return factors @ numbers  # type: ignore[no-any-return]
 
     def loss(numbers: NDArray[np.float64]) -> float:
         return float(weights @ np.logaddexp(0, np.where(own, -logits(numbers), logits(numbers))))
@@ -266,7 +264,7 @@ def report_fit(asked: Sequence[Asked]) -> Iterator[Figure]:
     for left_out in SETS:
         numbers = fitted([each for each in asked if each.name != left_out])
         rows = [each for each in asked if each.name == left_out]
-        said = np.array([each.factors for each in rows]) @ numbers + [each.weight for each in rows] > 0
+        said = np.array([each.factors for each in rows]) @ numbers > 0
         own = np.array([each.own for each in rows])
         kept, refused = float(said[own].mean()), float((~said[~own]).mean())
         shown = ", ".join(f"{each:.2f}" for each in numbers)

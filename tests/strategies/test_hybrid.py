@@ -23,7 +23,7 @@ from leafspan.strategies import (
     VectorSearch,
 )
 from leafspan.strategies._hybrid_pool import EVIDENCE, Evidence, Pool
-from leafspan.strategies.scoring import absence_weight
+from leafspan.strategies.scoring import answer_probability
 from leafspan.trace import Contribution, Trace
 from leafspan.values import Candidate, Covered, LeafId, Span, Summary
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
@@ -117,7 +117,7 @@ def test_evidence_is_added_up_by_weight():
 def test_probabilities_are_shares_of_the_weights():
     found = found_by(PLAIN, *SEARCHES)
     weights = {name: exp(each.trace.fused[0].score) for name, each in found.items()}
-    total = sum(weights.values()) + absence_weight(9 / 10, 1)
+    total = sum(weights.values()) / answer_probability(9 / 10, 1)
     assert {name: each.score for name, each in found.items()} == {
         name: pytest.approx(weight / total) for name, weight in weights.items()
     }
@@ -302,8 +302,7 @@ def test_only_what_is_returned_is_loaded_unless_it_may_be_left_out_of_the_budget
 def test_a_summary_with_the_words_of_the_question_is_no_answer_to_it():
     for words, near, share in (({SUMMARY: 9.0}, {"a0": 0.8}, 0.0), ({SUMMARY: 9.0, "a0": 6.0}, {}, 6 / 10)):
         pool = Pool(matches(words, size=1), hits(near), EVIDENCE, with_summaries=True)
-        weight = exp(WORDS) if "a0" in words else exp(VECTORS)
-        assert pool.probability_of_an_answer == pytest.approx(weight / (weight + absence_weight(share, 1)))
+        assert pool.probability_of_an_answer == answer_probability(share, 1)
 
 
 def test_whether_there_is_an_answer_depends_on_how_much_of_the_question_is_found(index: Index):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from leafspan.strategies._matching_nodes import NodeHit
 from leafspan.strategies._requests import LexicalMatches, Mention, ScaleWeights
-from leafspan.strategies.scoring import absence_weight
+from leafspan.strategies.scoring import answer_probability
 from leafspan.trace import Contribution, Fused, Reference
 from leafspan.values import Hit, LeafId
 
@@ -83,7 +83,8 @@ class Pool:
 
     The evidence for a leaf is the sum of its parts, and its weight is ``exp(evidence)``, which is 1 without evidence. To
     this come shares of what evidence adds to its better neighbour, of the weight of the best summary above it, and of the
-    weight of a leaf that mentions its document. Its probability is its share of all weights and the weight of no answer.
+    weight of a leaf that mentions its document. Its probability is its share of all weights, times the probability that the
+    index holds an answer.
     """
 
     def __init__(
@@ -107,7 +108,8 @@ class Pool:
         self._near = {
             hit.leaf: (rank, hit.score, share) for rank, (hit, share) in enumerate(zip(near, shares, strict=True), start=1)
         }
-        self._absence = absence_weight(self._best / matches.ideal if matches.ideal > 0 else 0.0, matches.leaves)
+        share = self._best / matches.ideal if matches.ideal > 0 else 0.0
+        self.probability_of_an_answer = answer_probability(share, matches.leaves)
 
         nearest = [leaf for leaf, _ in of_vectors]
         leaves = [*matches.among, *nearest]
@@ -174,15 +176,10 @@ class Pool:
                 references[leaf] = Reference(str(by), mention.written, amount * part)
         self.references = references
 
-    @property
-    def probability_of_an_answer(self) -> float:
-        """The probability, in [0, 1], that one of the leaves holds an answer."""
-        return self._total / (self._total + self._absence)
-
     def best(self, count: int, *, with_summaries: bool) -> list[tuple[Weighed, float]]:
         """The leaves, and with ``with_summaries`` the summaries, with the highest weights, and the probability of each.
 
-        What leaves have from summaries and mentions does not change the probability that the index has an answer.
+        The probabilities of leaves add up to the probability that the index holds an answer.
         """
         places = self._best_first[:count]
         own, neighbours = self._weights[places].tolist(), self._neighbours[places].tolist()
@@ -192,7 +189,7 @@ class Pool:
         }
         raised = {leaf: self._weighed(leaf) for leaf in chain(self.from_summaries, self.references)}
         more = fsum(each.summary + each.mention if self.has(each.leaf) else each.weight for each in raised.values())
-        total = (self._total + more) * (1 + self._absence / self._total) if self._total else 1.0
+        total = (self._total + more or 1.0) / self.probability_of_an_answer
         every = [*(weighed | raised).values()]
         if with_summaries:
             every += [Weighed(leaf, weight, weight) for leaf, weight in self.summaries.items()]

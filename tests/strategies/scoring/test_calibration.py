@@ -1,4 +1,4 @@
-"""The weight of the case that there is no answer, and the relevance of scores of any kind."""
+"""The probability that there is an answer, and the relevance of scores of any kind."""
 
 from __future__ import annotations
 
@@ -8,27 +8,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leafspan.strategies.scoring import absence_weight, relevances
+from leafspan.strategies.scoring import answer_probability, relevances
 from tests.profiles import examples
 
 shares = st.floats(0, 1)
 sizes = st.integers(1, 10**8)
 
 # The fitted numbers. After fitting them again (benchmarks/answerable.py --fit), change them here, too.
-A, B, C, D = 0.9, 4.95, 0.54, 9.0
+A, B, C, D = 13.1, 5.66, 0.727, 9.0
 
 
-def test_the_weight_of_no_answer_matches_the_formula():
-    assert absence_weight(0.3, 1_000) == pytest.approx(1_000**C / (exp(A) * (0.3 + 0.02) ** B), rel=1e-12)
-    assert absence_weight(-1.0, 0) == absence_weight(0.0, 1) == pytest.approx(1 / (exp(A) * 0.02**B), rel=1e-12)
-    assert absence_weight(2.0, 1) == absence_weight(1.0, 1)
+def test_the_probability_of_an_answer_matches_the_formula():
+    odds = exp(A) * (0.3 + 0.05) ** B / 1_000**C
+    assert answer_probability(0.3, 1_000) == pytest.approx(odds / (1 + odds), rel=1e-12)
+    assert answer_probability(-1.0, 0) == answer_probability(0.0, 1)
+    assert answer_probability(2.0, 1) == answer_probability(1.0, 1)
 
 
 @examples(200)
 @given(shares, shares, sizes, sizes)
-def test_no_answer_weighs_less_the_more_words_are_there_and_the_fewer_leaves(one, other, few, many):
+def test_an_answer_is_more_probable_the_more_words_are_there_and_the_fewer_leaves(one, other, few, many):
     (low, high), (few, many) = sorted([one, other]), sorted([few, many])
-    assert absence_weight(low, many) >= absence_weight(high, many) >= absence_weight(high, few) > 0
+    assert 0 < answer_probability(low, many) <= answer_probability(high, many) <= answer_probability(high, few) < 1
 
 
 # Scores of any kind

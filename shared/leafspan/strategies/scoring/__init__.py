@@ -220,32 +220,30 @@ def _best_first(scored: Iterable[tuple[K, float]]) -> list[tuple[K, float]]:
     return sorted(scored, key=lambda item: -item[1])
 
 
-# The case that no leaf holds an answer is weighed against the leaves, whose weights ``Hybrid`` computes:
+# The probability that an index holds an answer to a question, which ``Hybrid`` divides among the leaves:
 #
-#     p(leaf) = weight(leaf) / (sum of the 100 greatest weights + absence)
-#     absence = leaves ** c / (exp(a) * (share + 0.02) ** b)
+#     p(answer) = 1 / (1 + leaves ** c / (exp(a) * (share + 0.05) ** b))
 #
 # ``share`` is the best leaf's BM25 score as a share of the most that a leaf could score for the question: if even the best
 # match lacks most of the question's rare words, the index probably holds no answer. ``leaves`` is the number of searched
-# leaves: among many, some have a few of the words by chance. So the probabilities of one question add up to the probability
-# that the index holds an answer, and the order of the leaves stays the same. If several leaves hold the answer, they share
-# its probability. One formula holds for all embedders, since no weight depends on the scale of an embedder's scores.
+# leaves: among many, some have a few of the words by chance. One formula holds for all embedders, since no number depends
+# on an embedder.
 #
-# The numbers were fitted by maximum likelihood (logistic regression) on questions of eight sets in four languages, in
+# The numbers were fitted by maximum likelihood (logistic regression) on questions of nine sets in five languages, in
 # indexes of 13 to 32,032 leaves, with questions that the documents do not answer. ``python benchmarks/answerable.py --fit``
 # fits them again, and ``benchmarks/calibration.py`` prints how reliable they are.
-ODDS = 0.9  # a
-COVERAGE = 4.95  # b
-SIZE = 0.54  # c
+ODDS = 13.1  # a
+COVERAGE = 5.66  # b
+SIZE = 0.727  # c
 SHARPNESS = 9.0  # of the relevances of scores of any kind
 
-_LEAST_SHARE = 0.02  # gives odds to a question without a known word
+LEAST_SHARE = 0.05  # gives odds to a question without a known word
 
 
-def absence_weight(share: float, leaves: int) -> float:
-    """The weight of the case that no leaf holds an answer."""
-    share_known = min(max(share, 0.0), 1.0) + _LEAST_SHARE
-    return float(max(leaves, 1) ** SIZE / (exp(ODDS) * share_known**COVERAGE))
+def answer_probability(share: float, leaves: int) -> float:
+    """The probability, in [0, 1], that one of the leaves holds an answer."""
+    share_known = min(max(share, 0.0), 1.0) + LEAST_SHARE
+    return 1 / (1 + float(max(leaves, 1) ** SIZE / (exp(ODDS) * share_known**COVERAGE)))
 
 
 def relevances(scores: Sequence[float]) -> list[float]:
