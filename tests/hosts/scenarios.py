@@ -77,10 +77,10 @@ SCENARIOS = [
     Scenario(
         "segments",
         "RelevantSegmentsRetriever",
-        expected=(0, {**at(BEES, {"0-10": 0.8442}), **at(TEA, {"0-4": 0.0}), **at(HARBOUR, {"0-15": 0.0})}),
+        expected=(0, {**at(BEES, {"0-10": 0.8436}), **at(TEA, {"0-4": 0.0000}), **at(HARBOUR, {"0-15": 0.0000})}),
     ),
     Scenario(
-        "segments in a budget", "RelevantSegmentsRetriever", {}, {"budget": 60}, expected=(1, at(HARBOUR, {"1-6": 0.8370}))
+        "segments in a budget", "RelevantSegmentsRetriever", {}, {"budget": 60}, expected=(1, at(HARBOUR, {"1-6": 0.8332}))
     ),
     Scenario("short segments", "RelevantSegmentsRetriever", {"words": 60, "max_words": 20, "run_cost": 0}, {"k": 4}),
     Scenario("segments over words", "RelevantSegmentsRetriever", {"base": BM25(scale=True)}, {"budget": 40}),
@@ -128,20 +128,20 @@ SCENARIOS = [
     Scenario(
         "hybrid",
         "HybridRetriever",
-        expected=(0, at(BEES, {"6": 0.8442, "5": 0.0690, "7": 0.0594, "4": 0.0183, "3": 0.0078})),
+        expected=(0, at(BEES, {"6": 0.8436, "5": 0.0690, "7": 0.0594, "4": 0.0182, "3": 0.0078})),
     ),
     Scenario("hybrid, nine", "HybridRetriever", {}, {"k": 9}),
     Scenario(
         "hybrid of many words",
         "HybridRetriever",
         {"weights": (0.95, 0.05)},
-        expected=(1, at(HARBOUR, {"3": 0.8441, "4": 0.0649, "2": 0.0595, "5": 0.0182, "1": 0.0103})),
+        expected=(1, at(HARBOUR, {"3": 0.8402, "4": 0.0646, "2": 0.0592, "5": 0.0181, "1": 0.0103})),
     ),
     Scenario(
         "hybrid of few words",
         "HybridRetriever",
         {"weights": (0.05, 0.95)},
-        expected=(2, at(TEA, {"3": 0.6902, "4": 0.1098, "0": 0.0832, "2": 0.0545, "1": 0.0122})),
+        expected=(2, at(TEA, {"3": 0.7176, "4": 0.1141, "0": 0.0865, "2": 0.0567, "1": 0.0127})),
     ),
     Scenario("hybrid with equal weights", "HybridRetriever", {"weights": (1, 1)}),
     Scenario("hybrid of few", "HybridRetriever", {}, {"candidates": 3}),
@@ -157,7 +157,7 @@ SCENARIOS = [
         "ParentDocumentRetriever",
         expected=(
             3,
-            {**at(HARBOUR, {"4-7": 0.5274, "8-11": 0.3230, "12-15": 0.0016, "0-3": 0.0004}), **at(BEES, {"8-10": 0.0})},
+            {**at(HARBOUR, {"4-7": 0.5272, "8-11": 0.3229, "12-15": 0.0016, "0-3": 0.0004}), **at(BEES, {"8-10": 0.0000})},
         ),
     ),
     Scenario("parents, second level", "ParentDocumentRetriever", {"level": 2}, {"k": 3}),
@@ -165,7 +165,7 @@ SCENARIOS = [
         "whole documents",
         "ParentDocumentRetriever",
         {"level": None},
-        expected=(1, {**at(HARBOUR, {"0-15": 0.8370}), **at(TEA, {"0-4": 0.0}), **at(BEES, {"0-10": 0.0})}),
+        expected=(1, {**at(HARBOUR, {"0-15": 0.8332}), **at(TEA, {"0-4": 0.0000}), **at(BEES, {"0-10": 0.0000})}),
     ),
     Scenario("two parents", "ParentDocumentRetriever", {"max_parents": 2}),
     Scenario("parents in a budget", "ParentDocumentRetriever", {}, {"budget": 100}),
@@ -179,7 +179,7 @@ SCENARIOS = [
         {"before": 0, "after": 2},
         {"k": 2},
         # The 16 leaves of one document are the best hits, whose windows unite. The next hit has the second window.
-        expected=(1, {**at(HARBOUR, {"0-15": 0.8370}), **at(TEA, {"1-3": 0.0})}),
+        expected=(1, {**at(HARBOUR, {"0-15": 0.8332}), **at(TEA, {"1-3": 0.0000})}),
     ),
     Scenario("windows of few candidates", "SentenceWindowRetriever", {}, {"candidates": 4}),
     Scenario("windows in a budget", "SentenceWindowRetriever", {}, {"budget": 80, "candidates": 6}),
@@ -193,7 +193,7 @@ SCENARIOS = [
         "AutoMergingRetriever",
         {},
         {"candidates": 8},
-        expected=(0, at(BEES, {"0-7": 0.8442})),
+        expected=(0, at(BEES, {"0-7": 0.8436})),
     ),
     Scenario("merging eagerly", "AutoMergingRetriever", {"threshold": 0.2}, {"candidates": 8}),
     Scenario("merging one level", "AutoMergingRetriever", {"max_level": 1}),
@@ -204,7 +204,7 @@ SCENARIOS = [
         "AutoMergingRetriever",
         {"score": "mean"},
         {"candidates": 8},
-        expected=(0, at(BEES, {"0-7": 0.1250})),
+        expected=(0, at(BEES, {"0-7": 0.1249})),
     ),
     Scenario("merging in a budget", "AutoMergingRetriever", {}, {"budget": 60, "k": 4}),
     Scenario("merging what a threshold leaves", "AutoMergingRetriever", {"base": Vector(min_score=0.3)}),
@@ -241,7 +241,7 @@ SCENARIOS = [
             "fusion": "relative_score",
             "names": ["words", "meaning"],
         },
-        expected=(1, {**at(HARBOUR, {"3": 1, "5": 0.2936, "1": 0.1992, "4": 0.1909}), **at(TEA, {"1": 0.0646})}),
+        expected=(1, {**at(HARBOUR, {"3": 1.0000, "5": 0.2936, "1": 0.1992, "4": 0.1909}), **at(TEA, {"1": 0.0646})}),
     ),
     Scenario(
         "ensemble by distribution", "EnsembleRetriever", {"retrievers": [BM25(), Vector()], "fusion": "distribution_based"}
@@ -330,7 +330,14 @@ SCENARIOS = [
         {"base": Vector(), **BY_TOPIC},
         {"k": 5},
         # The leaves of tea lead to those that match its words best. The leaves of bees come next, and lead to merged ones.
-        expected=(2, {**at(TEA, dict.fromkeys("340", 0.7840)), **at(BEES, {"0-10": 0.2318}), **at(HARBOUR, {"3": 0.1055})}),
+        expected=(
+            2,
+            {
+                **at(TEA, {"3": 0.7840, "4": 0.7840, "0": 0.7840}),
+                **at(BEES, {"0-10": 0.2318}),
+                **at(HARBOUR, {"3": 0.1055}),
+            },
+        ),
     ),
     Scenario("references beside others", "FollowReferencesRetriever", {**BY_TOPIC, "keep": True, "per_reference": 2}),
     Scenario(
@@ -397,10 +404,7 @@ SCENARIOS = [
         "different",
         "RerankRetriever",
         {"base": Vector(), "diversity": 0.3},
-        expected=(
-            1,
-            {**at(HARBOUR, {"3": 0.7 * 0.6749, "1": 0.1620, "5": 0.1099, "4": 0.0972}), **at(TEA, {"1": 0.0550})},
-        ),
+        expected=(1, {**at(HARBOUR, {"3": 0.4724, "1": 0.1620, "5": 0.1099, "4": 0.0972}), **at(TEA, {"1": 0.0550})}),
     ),
     Scenario("different spans", "RerankRetriever", {"base": AutoMerging(), "diversity": 0.3}, {"k": 3}),
     Scenario("different in a budget", "RerankRetriever", {"diversity": 0.3}, {"budget": 80}),
@@ -427,14 +431,14 @@ SCENARIOS = [
         "BrowseRetriever",
         {},
         {"where": F("topic") == "food"},
-        expected=(0, at(TEA, {"0": 1, "1": 1, "2": 1, "3": 1, "4": 1})),
+        expected=(0, at(TEA, {"0": 1.0000, "1": 1.0000, "2": 1.0000, "3": 1.0000, "4": 1.0000})),
     ),
     Scenario(
         "the third page, filtered",
         "BrowseRetriever",
         {"offset": 4},
         {"k": 2, "where": {"year": {"$gt": 1800}}},
-        expected=(0, at(BEES, {"4": 1, "5": 1})),
+        expected=(0, at(BEES, {"4": 1.0000, "5": 1.0000})),
     ),
     Scenario("vector with summaries", "VectorRetriever", {"summaries": True}, {"k": 8}),
     Scenario("words with summaries", "BM25Retriever", {"summaries": True}, {"k": 8}),
@@ -448,16 +452,7 @@ SCENARIOS = [
             3,
             at(
                 HARBOUR,
-                {
-                    "7": 0.5274,
-                    "10": 0.3230,
-                    "11": 0.0445,
-                    "8": 0.0393,
-                    "6": 0.0375,
-                    "9": 0.0246,
-                    "12": 0.0016,
-                    "4": 0.0006,
-                },
+                {"7": 0.5272, "10": 0.3229, "11": 0.0445, "8": 0.0393, "6": 0.0374, "9": 0.0246, "12": 0.0016, "4": 0.0006},
             ),
         ),
     ),
