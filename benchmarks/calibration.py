@@ -129,9 +129,9 @@ def ask(index: Index, questions: Questions, *, own: bool) -> Iterator[Judged]:
         batch = questions[start : start + BATCH]
         for question, pool in zip(batch, pools_of(index, [each["text"] for each in batch]), strict=True):
             right = {
-                (leaf.document_id, leaf.ordinal)
+                (answer["doc_id"], ordinal)
                 for answer in (question["answers"] if own else ())
-                for leaf in index.leaves(answer["doc_id"])
+                for ordinal, leaf in enumerate(index.leaves(answer["doc_id"]))
                 if leaf.start < answer["end"] and leaf.end > answer["start"]
             }
             found = pool.best(EVERY_LEAF, with_summaries=False)
