@@ -64,8 +64,7 @@ _ABOUT = {
 _ELSEWHERE = {
     "filters/_dialects.py": tuple(f"tests/peers/test_{each}_filters.py" for each in ("chroma", "haystack", "llamaindex")),
     "spans/_word_budget.py": ("tests/strategies/test_relevant_segments.py",),
-    "strategies/_auto_merging.py": ("tests/spans/test_merging.py",),
-    "strategies/_parent_document.py": ("tests/spans/test_parents.py",),
+    "strategies/_parents.py": ("tests/spans/test_merging.py", "tests/spans/test_parents.py"),
     "strategies/_sentence_window.py": ("tests/spans/test_windows.py",),
     "splitting/_cuts.py": ("tests/test_user_functions.py",),
     "documents/_chunks.py": ("tests/indexing/adopting/test_adopting.py",),

@@ -3,7 +3,6 @@
 What is listed here is also what someone needs to write a strategy of their own: see docs/write-a-strategy.md.
 """
 
-from ._auto_merging import AutoMerging
 from ._bm25 import BM25
 from ._browse import Browse
 from ._decay import Decay
@@ -48,7 +47,7 @@ from ._over_base import (
     filtered,
     retrieve_leaves,
 )
-from ._parent_document import ParentDocument
+from ._parents import AutoMerging, ParentDocument
 from ._queries import query_texts, query_vectors, to_queries, to_query
 from ._relevant_segments import DEFAULT, RelevantSegments
 from ._requests import (
