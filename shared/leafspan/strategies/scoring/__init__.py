@@ -222,7 +222,7 @@ def _best_first(scored: Iterable[tuple[K, float]]) -> list[tuple[K, float]]:
 
 # The probability that an index holds an answer to a question, which ``Hybrid`` divides among the leaves:
 #
-#     p(answer) = 1 / (1 + leaves ** c / (exp(a) * (share + 0.05) ** b))
+#     p(answer) = 1 / (1 + leaves ** c / (exp(a) * (share + 0.01) ** b))
 #
 # ``share`` is the best leaf's BM25 score as a share of the most that a leaf could score for the question: if even the best
 # match lacks most of the question's rare words, the index probably holds no answer. ``leaves`` is the number of searched
@@ -232,12 +232,12 @@ def _best_first(scored: Iterable[tuple[K, float]]) -> list[tuple[K, float]]:
 # The numbers were fitted by maximum likelihood (logistic regression) on questions of nine sets in five languages, in
 # indexes of 13 to 32,032 leaves, with questions that the documents do not answer. ``python benchmarks/answerable.py --fit``
 # fits them again, and ``benchmarks/calibration.py`` prints how reliable they are.
-ODDS = 13.1  # a
-COVERAGE = 5.66  # b
-SIZE = 0.727  # c
+ODDS = 11.35  # a
+COVERAGE = 4.15  # b
+SIZE = 0.665  # c
 SHARPNESS = 9.0  # of the relevances of scores of any kind
 
-LEAST_SHARE = 0.05  # gives odds to a question without a known word
+LEAST_SHARE = 0.01  # gives odds to a question without a known word
 
 
 def answer_probability(share: float, leaves: int) -> float:
