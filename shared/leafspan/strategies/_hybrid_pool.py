@@ -171,8 +171,9 @@ class Pool:
             document = (mention.document_id, mention.version)
             leaves = self._leaves_of(document) or [LeafId(*document, 0)]
             weights = [self._weighed(leaf).weight for leaf in leaves]
+            top = max(weights)
             for leaf, weight in zip(leaves, weights, strict=True):
-                part = 1.0 if weight == max(weights) else (1 - _TO_THE_BEST) * weight / max(weights)
+                part = 1.0 if weight == top else (1 - _TO_THE_BEST) * weight / top
                 references[leaf] = Reference(str(by), mention.written, amount * part)
         self.references = references
 
