@@ -37,7 +37,7 @@ _MOST_NORMS = 16  # readings and settings whose norms are kept
 QueryTerms = Sequence[str] | Mapping[int | None, Mapping[str, float]]
 """The terms of a query; or for each reading, the terms for leaves with this reading and their counts. None: all leaves."""
 
-_GROUP = 64  # leaves; comparing the best of each group first finds the best of all
+_GROUP = 64  # leaves at most; comparing the best of each group first finds the best of all
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,15 +346,15 @@ def score_reached_by(count: int, scores: NDArray[Any]) -> float:
     """Return a score that at least ``count`` leaves reach, and few more. These few are faster to sort than all leaves.
 
     Leaves are divided into groups, and the best score of each group is taken. At least one leaf in each of ``count``
-    groups reaches the ``count``-th best of these scores. With too few groups, it is the ``count``-th best of all scores;
-    with too few leaves, negative infinity.
+    groups reaches the ``count``-th best of these scores. With few leaves, each is a group; with too few, negative infinity.
     """
     import numpy as np
 
     if len(scores) < count:
         return -np.inf
-    groups = len(scores) // _GROUP
-    best_of_groups = scores if groups < count else scores[: groups * _GROUP].reshape(_GROUP, groups).max(axis=0)
+    size = min(_GROUP, len(scores) // (2 * max(count, 1)) or 1)
+    groups = len(scores) // size
+    best_of_groups = scores[: groups * size].reshape(size, groups).max(axis=0)
     place = len(best_of_groups) - count
     return float(np.partition(best_of_groups, place)[place])
 
