@@ -11,13 +11,8 @@ from hypothesis import strategies as st
 
 from leafspan import BM25, Analyzer, Document, Hybrid, Index
 from leafspan.lexical import other_numbers
+from tests.search.test_other_writings import OTHERS
 
-OTHERS = [
-    Document(f"other-{number}", text)
-    for number, text in enumerate(
-        ["A ship left the harbour.", "Bread is made of flour and water.", "The weather was fine.", "Nobody knew why."]
-    )
-]
 ALIKE = [
     [
         "$1.2 billion",

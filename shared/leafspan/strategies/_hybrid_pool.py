@@ -60,8 +60,8 @@ class Evidence(NamedTuple):
         return Evidence(leaf, parent, section, document, vectors * self.vectors, self.soft_matches, self.neighbours)
 
 
-# Chosen so that the first leaves hold the answers of as many questions as possible, for the worst of fifteen sets as well,
-# and scaled so that probabilities are true: benchmarks/choosing.py.
+# Chosen so that the first leaves hold the answers of as many questions as possible, for the worst set as well, and scaled
+# so that probabilities are true. ``benchmarks/choosing.py`` compares other numbers.
 EVIDENCE = Evidence()
 BALANCE = (0.7, 0.3)
 """The weights of words and of vectors that leave ``EVIDENCE`` as it is."""

@@ -89,7 +89,7 @@ class MatchingNodes:
     scales: tuple[NodeHits, ...]
 
     def of(self, leaves: Sequence[LeafId]) -> list[tuple[NodeHit | None, ...]]:
-        """For each leaf, the node of each scale that holds it, or None where that node is not among the best."""
+        """The nodes that hold each leaf, one for each scale: None if a node is not among the best."""
         import numpy as np
 
         of_documents = {document_id: self.rows(document_id) for document_id in {leaf[0] for leaf in leaves}}
