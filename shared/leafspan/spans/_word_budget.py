@@ -154,18 +154,18 @@ def runs_within_budget(
 ) -> tuple[list[Candidate], list[Candidate]]:
     """The runs of hits with the highest total relevance that fit into the budget, and the hits that are in no run.
 
-    The relevance of a hit is its score, unless it is given. Runs are chosen for a price of a word. The prices are the hits'
-    relevance divided by their words. leafspan takes the lowest
-    price at which the runs fit into the budget. If they fit at all of these prices, the price falls until each hit is worth
-    a run of its own. If all runs at a price are too long together, and no higher price has a run, the run with the best
-    leaf comes first, and others follow as far as they fit. The rest of the budget is filled with the best other hits, up to
-    the first that does not fit. A hit that touches a run joins it.
+    The relevance of a hit is its score, unless it is given. Runs are chosen for a price of a word. The prices are the
+    hits' relevance divided by their words. leafspan takes the lowest price at which the runs fit into the budget. If
+    they fit at all of these prices, the price falls until each hit is worth a run of its own. If all runs at a price
+    are too long together, and no higher price has a run, the run with the best leaf comes first, and others follow as
+    far as they fit. The rest of the budget is filled with the best other hits, up to the first that does not fit. A hit
+    that touches a run joins it.
     """
     gaps = [(leaf, leaf.span.first) for leaf in between]
     unscored = [replace(leaf, score=0.0, trace=Trace(filled=(Filled(place, place, 0.0),))) for leaf, place in gaps]
     worth = {hit.span: max(hit.score, 0.0) for hit in hits} if relevance is None else relevance
     gapless = [_Gapless.of(run, worth) for run in _gapless_runs([*hits, *unscored])]
-    chosen = _best_fitting_runs(gapless, worth, budget, max_words, run_cost)
+    chosen = _best_fitting_runs(gapless, budget, max_words, run_cost)
     left = budget - _words(chain.from_iterable(chosen))
     taken = {hit.span for hit in chain.from_iterable(chosen)}
     others = sorted((hit for hit in hits if hit.span not in taken), key=lambda hit: hit.order)
@@ -178,7 +178,7 @@ def runs_within_budget(
 
 
 def _best_fitting_runs(
-    gapless: Sequence[_Gapless], worth: Mapping[Span, float], budget: int, max_words: int | None, run_cost: float
+    gapless: Sequence[_Gapless], budget: int, max_words: int | None, run_cost: float
 ) -> list[list[Candidate]]:
     """The runs at the lowest price of a word that fits the budget, found by bisection."""
     paying = [
@@ -197,7 +197,7 @@ def _best_fitting_runs(
             high = middle
     chosen = _hits_in(fitting)
     if high < len(prices):
-        return chosen or _with_those_that_fit(chosen, gapless, worth, budget, prices[high], max_words, run_cost)
+        return chosen or _with_those_that_fit(chosen, gapless, budget, prices[high], max_words, run_cost)
     # No price of 0: then runs would be free, and no gap would be bridged.
     lowest = min((value / (words + run_cost) for value, words in paying), default=0.0) / 2
     if not lowest:
@@ -205,13 +205,12 @@ def _best_fitting_runs(
     runs = _hits_in(_runs_at_price(gapless, lowest, max_words, run_cost))
     if _words(chain.from_iterable(runs)) <= budget:
         return runs
-    return _with_those_that_fit(chosen, gapless, worth, budget, lowest, max_words, run_cost)
+    return _with_those_that_fit(chosen, gapless, budget, lowest, max_words, run_cost)
 
 
 def _with_those_that_fit(
     chosen: Sequence[list[Candidate]],
     gapless: Iterable[_Gapless],
-    worth: Mapping[Span, float],
     budget: int,
     price: float,
     max_words: int | None,
@@ -223,7 +222,7 @@ def _with_those_that_fit(
     left = budget - _words(chain.from_iterable(chosen))
     longest = max(1, left if max_words is None else min(left, max_words))
     # The words of chosen runs are already paid for.
-    more = _hits_in(_runs_at_price((_Gapless.of(some.hits, worth, taken) for some in gapless), price, longest, run_cost))
+    more = _hits_in(_runs_at_price((some.with_free(taken) for some in gapless), price, longest, run_cost))
     for run in sorted(more, key=lambda run: min(hit.order for hit in run)):
         spans = {hit.span for hit in run}
         words = _words(hit for hit in run if hit.span not in taken)
@@ -284,10 +283,14 @@ class _Gapless(NamedTuple):
     leaves: RelevantLeaves
 
     @classmethod
-    def of(cls, hits: Sequence[Candidate], worth: Mapping[Span, float], free: Container[Span] = ()) -> _Gapless:
-        words = [0 if hit.span in free else hit.words or 0 for hit in hits]
-        values = [worth.get(hit.span, 0.0) for hit in hits]
+    def of(cls, hits: Sequence[Candidate], worth: Mapping[Span, float]) -> _Gapless:
+        values, words = [worth.get(hit.span, 0.0) for hit in hits], [hit.words or 0 for hit in hits]
         return cls(hits, values, words, RelevantLeaves(values, words))
+
+    def with_free(self, spans: Container[Span]) -> _Gapless:
+        """The same leaves; the words of some cost nothing."""
+        words = [0 if hit.span in spans else count for hit, count in zip(self.hits, self.words, strict=True)]
+        return self._replace(words=words, leaves=RelevantLeaves(self.values, words))
 
     def may_be_worth(self, price: float, run_cost: float) -> bool:
         """Whether a run may be worth its cost: a quick test before the choice, since at most prices no run is."""

@@ -20,11 +20,8 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.int64]
 
-WORDS, VECTORS = 100, 50
-"""The number of leaves that each search finds, at least."""
-COMPARED = 60
-"""The number of best leaves whose words are compared with the words of the question."""
-METHOD = "evidence"
+WORDS, VECTORS = 100, 50  # leaves that each search finds, at least
+COMPARED = 60  # best leaves whose words are compared with the words of the question
 VECTOR, SOFT = "vector", "soft matches"
 SOURCES = ("bm25", "bm25 of the parent", "bm25 of the section", "bm25 of the document")
 
@@ -211,7 +208,9 @@ class Pool:
                 weight += bonus
             neighbour, summary, mention = logs
             by = replace(self.references[leaf], bonus=mention) if leaf in self.references else None
-            steps.append(Fused(leaf.ordinal, leaf.ordinal, METHOD, parts, log(weight), neighbour, summary, reference=by))
+            steps.append(
+                Fused(leaf.ordinal, leaf.ordinal, "evidence", parts, log(weight), neighbour, summary, reference=by)
+            )
         return steps
 
     def _parts(self, leaves: Sequence[LeafId]) -> list[tuple[Contribution, ...]]:
