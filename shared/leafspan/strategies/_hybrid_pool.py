@@ -60,8 +60,7 @@ class Evidence(NamedTuple):
 # Chosen so that the first leaves hold the answers of as many questions as possible, for the worst set as well, and scaled
 # so that probabilities are true. ``benchmarks/choosing.py`` compares other numbers.
 EVIDENCE = Evidence()
-BALANCE = (0.7, 0.3)
-"""The weights of words and of vectors that leave ``EVIDENCE`` as it is."""
+BALANCE = (0.7, 0.3)  # the weights of words and of vectors that leave this evidence as it is
 
 
 class Weighed(NamedTuple):

@@ -93,8 +93,7 @@ class MatchingNodes:
         import numpy as np
 
         of_documents = {document_id: self.rows(document_id) for document_id in {leaf[0] for leaf in leaves}}
-        places = ((of_documents[leaf[0]], leaf[2]) for leaf in leaves)
-        rows = np.array([-1 if rows is None else rows.start + ordinal for rows, ordinal in places], np.intp)
+        rows = np.array([-1 if (own := of_documents[leaf[0]]) is None else own.start + leaf[2] for leaf in leaves], np.intp)
         return list(zip(*(nodes.holding(rows) for nodes in self.scales), strict=True))
 
     def evidence(self, rows: NDArray[np.intp], weights: Sequence[float]) -> NDArray[np.float64]:
