@@ -15,6 +15,7 @@ import hashlib
 import os
 import platform
 import sys
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.util import find_spec
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 _WORD_LLAMA = "l2_supercat"
 _DIMENSION = 256
 _WORD_LLAMA_AT_ONCE = 256  # texts whose tokens are in memory together
+_TOKENS_AT_ONCE = 2_048  # tokens of texts of equal length whose vectors are in memory together
 _MANY = 100  # from this many texts on, converting the model to single precision pays
 
 _MINILM = "minilm"
@@ -80,9 +82,15 @@ class _WordLlama:
         means = np.zeros((len(texts), self._vectors.shape[1]), np.float32)
         for begin in range(0, len(texts), _WORD_LLAMA_AT_ONCE):
             some = list(texts[begin : begin + _WORD_LLAMA_AT_ONCE])
-            for row, tokens in enumerate(self._tokenizer.encode_batch_fast(some, add_special_tokens=False), begin):
-                if tokens.ids:
-                    means[row] = self._vectors[tokens.ids].astype(np.float32, copy=False).mean(axis=0)
+            encoded = [each.ids for each in self._tokenizer.encode_batch_fast(some, add_special_tokens=False)]
+            rows_of: defaultdict[int, list[int]] = defaultdict(list)
+            for row, tokens in enumerate(encoded):
+                rows_of[len(tokens)].append(row)
+            for length, rows in rows_of.items():  # most words have one token or two, so that few steps make all their means
+                at_once = max(1, _TOKENS_AT_ONCE // max(1, length))
+                for few in (rows[first : first + at_once] for first in range(0, len(rows) if length else 0, at_once)):
+                    vectors = self._vectors[[encoded[row] for row in few]].astype(np.float32, copy=False)
+                    means[begin + np.array(few)] = vectors.mean(axis=1)
         return means
 
 

@@ -143,7 +143,7 @@ class WordRows(NamedTuple):
 class WordVectors:
     """Words' vectors, of length 1, each computed at its first use. Threads may share it."""
 
-    def __init__(self, most: int = 20_000) -> None:
+    def __init__(self, most: int = 100_000) -> None:
         self._most = most
         self._rows: dict[str, int] = {}
         self._vectors: NDArray[np.float32] | None = None  # with spare rows
