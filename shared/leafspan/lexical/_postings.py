@@ -126,7 +126,7 @@ class Postings:
         self._word_ends = arrays["word_ends"].data
         self._row_ends = arrays["row_ends"].data
         self.terms = len(self._word_ends) - 1
-        self._places: dict[str, int] = {}
+        self._places: dict[str, int | None] = {}
         self._lookups = 0
 
     def word(self, place: int) -> bytes:
@@ -144,7 +144,7 @@ class Postings:
 
     def place(self, term: str) -> int | None:
         """Return the term's place in the vocabulary, or None if it is missing. Cached, since queries share words."""
-        if (place := self._places.get(term)) is not None:
+        if (place := self._places.get(term, -1)) != -1:
             return place
         word = encode(term)
         first, end = 0, self.terms
@@ -153,12 +153,10 @@ class Postings:
             head = int.from_bytes(word[:8].ljust(8, b"\0"))
             first, end = bisect_left(self._heads, head), bisect_right(self._heads, head)
         at = first + bisect_left(range(first, end), word, key=self.word)
-        if at == end or self.word(at) != word:
-            return None
         if len(self._places) >= _CACHED_TERMS:
             self._places.clear()
-        self._places[term] = at
-        return at
+        place = self._places[term] = None if at == end or self.word(at) != word else at
+        return place
 
     @cached_property
     def _heads(self) -> memoryview:

@@ -77,7 +77,7 @@ class Scan:
         return Bounds(_parts(self._snapshot, self._rows), queries, ahead=ahead)
 
     def _leaves_at(self, places: NDArray[np.intp]) -> list[LeafId]:
-        return self._visible.shown_leaves(self._snapshot.leaves_in(self._rows[places].tolist()))
+        return self._visible.shown_leaves(self._snapshot.leaves_in(self._rows[places]))
 
     def _vectors_at(self, places: NDArray[np.intp]) -> NDArray[np.float32]:
         return _vectors_in_order(self._snapshot, self._rows[places])

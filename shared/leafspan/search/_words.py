@@ -154,8 +154,7 @@ class LexicalIndex:
 
         @cache
         def rows_of(document_id: str) -> slice | None:
-            stored = visible.stored_id(document_id)
-            return None if stored is None else snapshot.rows_of(stored)
+            return snapshot.rows_of_visible(document_id, visible)
 
         matches = []
         settings = request.bm25 or self._settings
