@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import accumulate, chain, pairwise
 from math import inf
 from typing import NamedTuple
@@ -164,7 +165,10 @@ def runs_within_budget(
     gaps = [(leaf, leaf.span.first) for leaf in between]
     unscored = [replace(leaf, score=0.0, trace=Trace(filled=(Filled(place, place, 0.0),))) for leaf, place in gaps]
     worth = {hit.span: max(hit.score, 0.0) for hit in hits} if relevance is None else relevance
-    gapless = [_Gapless.of(run, worth) for run in _gapless_runs([*hits, *unscored])]
+    gapless = [
+        _Gapless(run, [worth.get(hit.span, 0.0) for hit in run], [hit.words or 0 for hit in run], run_cost)
+        for run in _gapless_runs([*hits, *unscored])
+    ]
     chosen = _best_fitting_runs(gapless, budget, max_words, run_cost)
     left = budget - _words(chain.from_iterable(chosen))
     taken = {hit.span for hit in chain.from_iterable(chosen)}
@@ -190,22 +194,22 @@ def _best_fitting_runs(
     low, high = 0, len(prices)
     while low < high:  # at a lower price, runs have more words
         middle = (low + high) // 2
-        runs_there = _runs_at_price(gapless, prices[middle], max_words, run_cost)
+        runs_there = _runs_at_price(gapless, prices[middle], max_words)
         if sum([run.words for _, run in runs_there]) <= budget:
             fitting, low = runs_there, middle + 1
         else:
             high = middle
     chosen = _hits_in(fitting)
     if high < len(prices):
-        return chosen or _with_those_that_fit(chosen, gapless, budget, prices[high], max_words, run_cost)
+        return chosen or _with_those_that_fit(chosen, gapless, budget, prices[high], max_words)
     # No price of 0: then runs would be free, and no gap would be bridged.
     lowest = min((value / (words + run_cost) for value, words in paying), default=0.0) / 2
     if not lowest:
         return chosen
-    runs = _hits_in(_runs_at_price(gapless, lowest, max_words, run_cost))
+    runs = _hits_in(_runs_at_price(gapless, lowest, max_words))
     if _words(chain.from_iterable(runs)) <= budget:
         return runs
-    return _with_those_that_fit(chosen, gapless, budget, lowest, max_words, run_cost)
+    return _with_those_that_fit(chosen, gapless, budget, lowest, max_words)
 
 
 def _with_those_that_fit(
@@ -214,7 +218,6 @@ def _with_those_that_fit(
     budget: int,
     price: float,
     max_words: int | None,
-    run_cost: float,
 ) -> list[list[Candidate]]:
     """The chosen runs, and the best runs at a lower price that fit into the budget beside or around them."""
     runs = list(chosen)
@@ -222,7 +225,7 @@ def _with_those_that_fit(
     left = budget - _words(chain.from_iterable(chosen))
     longest = max(1, left if max_words is None else min(left, max_words))
     # The words of chosen runs are already paid for.
-    more = _hits_in(_runs_at_price((some.with_free(taken) for some in gapless), price, longest, run_cost))
+    more = _hits_in(_runs_at_price((some.with_free(taken) for some in gapless), price, longest))
     for run in sorted(more, key=lambda run: min(hit.order for hit in run)):
         spans = {hit.span for hit in run}
         words = _words(hit for hit in run if hit.span not in taken)
@@ -274,40 +277,48 @@ def _follows(one: Candidate, other: Candidate) -> bool:
     return (before.document_id, before.version, before.last + 1) == (after.document_id, after.version, after.first)
 
 
-class _Gapless(NamedTuple):
-    """Leaves without a gap between them, with the relevance and the words of each."""
+@dataclass(frozen=True)
+class _Gapless:
+    """Leaves without a gap between them, with the relevance and the words of each, and the price of a run in words."""
 
     hits: Sequence[Candidate]
     values: Sequence[float]
     words: Sequence[int]
-    leaves: RelevantLeaves
+    run_cost: float
 
-    @classmethod
-    def of(cls, hits: Sequence[Candidate], worth: Mapping[Span, float]) -> _Gapless:
-        values, words = [worth.get(hit.span, 0.0) for hit in hits], [hit.words or 0 for hit in hits]
-        return cls(hits, values, words, RelevantLeaves(values, words))
+    @cached_property
+    def highest_price(self) -> float:
+        """The price of a word from which on no run is worth its cost, up to rounding."""
+        highest, value, words = 0.0, 0.0, self.run_cost
+        by_price = sorted(
+            zip(self.values, self.words, strict=True), key=lambda leaf: leaf[0] / (leaf[1] or 1e-9), reverse=True
+        )
+        for of_leaf, words_of_leaf in by_price:
+            value, words = value + of_leaf, words + words_of_leaf
+            highest = max(highest, value / words if words else inf)
+        return highest
+
+    @cached_property
+    def _leaves(self) -> RelevantLeaves:
+        return RelevantLeaves(self.values, self.words)
 
     def with_free(self, spans: Container[Span]) -> _Gapless:
         """The same leaves; the words of some cost nothing."""
         words = [0 if hit.span in spans else count for hit, count in zip(self.hits, self.words, strict=True)]
-        return self._replace(words=words, leaves=RelevantLeaves(self.values, words))
+        return _Gapless(self.hits, self.values, words, self.run_cost)
 
-    def may_be_worth(self, price: float, run_cost: float) -> bool:
-        """Whether a run may be worth its cost: a quick test before the choice, since at most prices no run is."""
-        values = [value * _ABOVE - price * words for value, words in zip(self.values, self.words, strict=True)]
-        return sum([value for value in values if value > 0]) > run_cost * price
+    def runs_at(self, price: float, max_words: int | None) -> list[Run]:
+        """The best runs at this price of a word. Where it is clear what they are, nothing is added up exactly."""
+        if price > self.highest_price * _ABOVE:
+            return []
+        if len(self.hits) == 1 and price * _ABOVE < self.highest_price:
+            return [Run(0, 0, self.values[0] - price * (self.words[0] + self.run_cost), self.words[0])]
+        return self._leaves.best_runs(cost=price, max_words=max_words, run_cost=self.run_cost * price)
 
 
-def _runs_at_price(
-    gapless: Iterable[_Gapless], price: float, max_words: int | None, run_cost: float
-) -> list[tuple[_Gapless, Run]]:
+def _runs_at_price(gapless: Iterable[_Gapless], price: float, max_words: int | None) -> list[tuple[_Gapless, Run]]:
     """The best runs at this price of a word, each with the gapless leaves that it is part of."""
-    return [
-        (some, run)
-        for some in gapless
-        if some.may_be_worth(price, run_cost)
-        for run in some.leaves.best_runs(cost=price, max_words=max_words, run_cost=run_cost * price)
-    ]
+    return [(some, run) for some in gapless for run in some.runs_at(price, max_words)]
 
 
 def _hits_in(runs: Iterable[tuple[_Gapless, Run]]) -> list[list[Candidate]]:
