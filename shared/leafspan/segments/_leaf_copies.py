@@ -247,7 +247,7 @@ class _Records:
     def _decode(self, number: int) -> dict[str, Any]:
         first, end = self._metadata_end(number - 1) if number else 0, self._metadata_end(number)
         with_rows(self._arrays, "metadata", first, end)
-        metadata: dict[str, Any] = _from_json(self._metadata[first:end].tobytes().decode())[0]
+        metadata: dict[str, Any] = dict(sorted(_from_json(self._metadata[first:end].tobytes().decode())[0].items()))
         if not any(isinstance(value, list | dict) for value in metadata.values()):  # leaves must not share these
             self._decoded[number] = metadata
         return metadata

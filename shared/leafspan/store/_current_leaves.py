@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from leafspan.checks import STRUCTURE_KEY
 from leafspan.documents import unpack_place
-from leafspan.engines import Near
+from leafspan.engines import Near, Record
 from leafspan.store._catalogue import Selection
 from leafspan.store._damage import read_place
 from leafspan.store._manifest import Row
@@ -76,6 +76,13 @@ class StoredLeaf(NamedTuple):
     metadata: dict[str, object]  # the document's
     score: float  # cosine similarity to the query, in [-1, 1]; 0 without a query
 
+    @classmethod
+    def as_written(cls, leaf: LeafId, record: Record) -> StoredLeaf:
+        """A leaf from a record whose checksum was compared, with its metadata in order."""
+        _, text, metadata, _ = record
+        own = dict(metadata or {})
+        return cls(leaf, unpack_place(leaf, own.pop(STRUCTURE_KEY), checked=True), text or "", own, 0.0)
+
 
 class Current(NamedTuple):
     """The current and visible leaves of an answer."""
@@ -87,17 +94,12 @@ class Current(NamedTuple):
         """The row of a leaf's document, by the leaf's stored id."""
         return self.rows[id_.rsplit("#", 2)[0]]
 
-    def stored_leaves(
-        self, neighbours: Iterable[Near], problems: dict[str, str], checked: Container[str] = ()
-    ) -> Iterator[StoredLeaf]:
+    def stored_leaves(self, neighbours: Iterable[Near], problems: dict[str, str]) -> Iterator[StoredLeaf]:
         """Return the current ones of these leaves with their stored data, and add damage to ``problems``."""
         for (id_, text, metadata, _), similarity in neighbours:
             if (leaf := self.leaves.get(id_)) is not None:
                 try:
-                    if id_ in checked:
-                        place = unpack_place(leaf, (metadata or {})[STRUCTURE_KEY], checked=True)
-                    else:
-                        place = read_place(self.row(id_), leaf, text or "", metadata)
+                    place = read_place(self.row(id_), leaf, text or "", metadata)
                 except ValueError as error:
                     problems[id_] = str(error)
                     continue

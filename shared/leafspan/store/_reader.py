@@ -172,17 +172,13 @@ class Reader(VisibleDocuments):
         """These leaves, by id, without those that do not exist, are not current or are not visible."""
         stored = yield from self._stored_leaves(ids)
         copies = yield from self._whole_in_copy(stored, ["text", "metadata"])
-        records = {record.id: record for record in copies.values()}
-        current = Current({record.id: stored[leaf] for leaf, record in copies.items()}, {})
-        checked = set(records)
+        leaves = {stored[leaf]: StoredLeaf.as_written(stored[leaf], record) for leaf, record in copies.items()}
         if others := [str(shown) for leaf, shown in stored.items() if leaf not in copies]:
-            more, current_others = yield from self._fetch(others)
-            records |= more
-            current = Current({**current.leaves, **current_others.leaves}, current_others.rows)
-        problems: dict[str, str] = {}
-        neighbours = (Near(record, 0.0) for record in records.values())
-        leaves = {each.id: each for each in current.stored_leaves(neighbours, problems, checked)}
-        self._check(problems)
+            records, current = yield from self._fetch(others)
+            problems: dict[str, str] = {}
+            neighbours = (Near(record, 0.0) for record in records.values())
+            leaves.update((each.id, each) for each in current.stored_leaves(neighbours, problems))
+            self._check(problems)
         return leaves
 
     def fetch_records(self, ids: Sequence[str]) -> Flow[dict[str, tuple[str, Mapping[str, Any]]]]:
