@@ -6,7 +6,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from heapq import nsmallest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from leafspan.errors import InvalidArgument
@@ -314,8 +313,8 @@ class Corpus:
         return counted
 
 
-def best(scores: Scores, count: int, order: Callable[[Sequence[int]], Sequence[Any]]) -> list[int]:
-    """Return the best present leaves, best first."""
+def best(scores: Scores, count: int, order: Callable[[NDArray[np.intp]], Any]) -> list[int]:
+    """Return the best present leaves, best first. Equal ones are ordered by the number of ``order``, then by row."""
     import numpy as np
 
     if count <= 0:
@@ -323,23 +322,19 @@ def best(scores: Scores, count: int, order: Callable[[Sequence[int]], Sequence[A
     ranked = scores.scores if scores.marked is None else np.where(scores.marked, scores.scores, -np.inf)
     least = score_reached_by(count, ranked)
     rows = np.flatnonzero(ranked >= least if least > 0 else scores.present & (ranked >= least))
-    tied: list[int] = []
+    values = -ranked[rows]
     if len(rows) > count:
-        last = np.partition(ranked[rows], len(rows) - count)[len(rows) - count]
-        tied = rows[ranked[rows] == last].tolist()
-        rows = rows[ranked[rows] > last]
-    rows = rows[np.argsort(-ranked[rows], kind="stable")]
-    values = ranked[rows]
+        are_near = values <= np.partition(values, count - 1)[count - 1]
+        rows, values = rows[are_near], values[are_near]
+    by_value = np.argsort(values, kind="stable")
+    rows, values = rows[by_value], values[by_value]
+    # Only for equal leaves, which are some.
     repeated = np.zeros(len(rows) + 1, np.bool_)
     np.equal(values[1:], values[:-1], out=repeated[1:-1])
-    # Compute keys only for equal scores, which are few, and for all of these at once.
-    to_order = [*rows[repeated[1:] | repeated[:-1]].tolist(), *(tied if len(tied) > 1 else ())]
-    keys = dict(zip(to_order, order(to_order), strict=True)) if to_order else {}
-    above: list[int] = rows.tolist()
-    if keys:
-        pairs = zip((-values).tolist(), map(keys.get, above), above, strict=True)
-        above = [row for _, _, row in sorted(pairs)]  # only compares keys of equal scores, which all exist
-    return above + (nsmallest(count - len(above), tied, key=keys.__getitem__) if len(tied) > 1 else tied)
+    repeated = repeated[1:] | repeated[:-1]
+    numbers = np.zeros(len(rows), np.intp)
+    numbers[repeated] = order(rows[repeated])
+    return rows[np.lexsort((rows, numbers, values))[:count]].tolist()  # type: ignore[no-any-return]
 
 
 def score_reached_by(count: int, scores: NDArray[Any]) -> float:

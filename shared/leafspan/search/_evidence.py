@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from leafspan.lexical import NodeScores, score_reached_by
 from leafspan.strategies import MatchingNodes, NodeHits, ScaleWeights
@@ -45,7 +45,7 @@ def _best_of_scale(nodes: NodeScores, count: int, wanted: NDArray[np.bool_] | No
     scores = nodes.scores if wanted is None else np.where(wanted[nodes.firsts], nodes.scores, 0.0)
     places = np.flatnonzero((scores > 0) & (scores >= score_reached_by(count, scores)))
     if not len(places):
-        return NodeHits.of(())
+        return NodeHits(places, places, places, scores[places], scores[places])
     values = scores[places]
     best_first = np.sort(values)[::-1][:count]
     others = len(scores) if wanted is None else np.count_nonzero(wanted[nodes.firsts])
@@ -58,20 +58,16 @@ def _best_of_scale(nodes: NodeScores, count: int, wanted: NDArray[np.bool_] | No
 
 
 def leaves_with_most_evidence(
-    nodes: MatchingNodes,
-    weights: ScaleWeights,
-    count: int,
-    documents: NDArray[np.intp],
-    order: Callable[[Sequence[int]], Sequence[Any]],
+    nodes: MatchingNodes, weights: ScaleWeights, count: int, order: Callable[[NDArray[np.intp]], NDArray[np.intp]]
 ) -> NDArray[np.intp]:
-    """The rows of the ``count`` leaves with most evidence above 0. Ties are ordered by document, then position.
+    """The rows of the ``count`` leaves with most evidence above 0. Ties are ordered by ``order``, then by row.
 
     The evidence only changes where a node begins or ends. So only these rows are compared, and leaves only where they are
-    needed, which are few even in a large index. ``documents`` has the first row of each document.
+    needed, which are few even in a large index.
     """
     import numpy as np
 
-    edges = np.unique(np.concatenate([each for scale in nodes.scales for each in (scale.firsts, scale.lasts + 1)]))
+    edges = np.sort(np.concatenate([each for scale in nodes.scales for each in (scale.firsts, scale.lasts + 1)]))
     starts, lengths = edges[:-1], np.diff(edges)
     values = nodes.evidence(starts, weights)
     best_first = np.argsort(-values, kind="stable")
@@ -82,14 +78,7 @@ def leaves_with_most_evidence(
     if least <= 0:
         return rows
     tied = _rows(starts[values == least], lengths[values == least])
-    # Whole nodes have equal evidence, so there are many ties: each document is ranked once.
-    places = np.searchsorted(documents, tied, side="right") - 1
-    of_ties, numbers = np.unique(places, return_inverse=True)
-    keys = order(documents[of_ties].tolist())
-    ranks = np.empty(len(keys), np.intp)
-    ranks[sorted(range(len(keys)), key=keys.__getitem__)] = np.arange(len(keys))
-    in_order = ranks[numbers].argsort(kind="stable")  # rows of a document are in order
-    return np.concatenate([rows, tied[in_order[: count - len(rows)]]])
+    return np.concatenate([rows, tied[order(tied).argsort(kind="stable")[: count - len(rows)]]])
 
 
 def _rows(starts: NDArray[np.intp], lengths: NDArray[np.intp]) -> NDArray[np.intp]:

@@ -149,13 +149,8 @@ class LexicalIndex:
         def shown(rows: Sequence[int]) -> list[LeafId]:
             return visible.shown_leaves(snapshot.leaves_in(rows))
 
-        def order(rows: Sequence[int]) -> list[tuple[str, int]]:
-            return [(leaf.document_id, leaf.ordinal) for leaf in shown(rows)]
-
-        @cache
-        def rows_of(document_id: str) -> slice | None:
-            return snapshot.rows_of_visible(document_id, visible)
-
+        order = partial(snapshot.document_ranks, visible)
+        rows_of = cache(partial(snapshot.rows_of, visible=visible))
         matches = []
         settings = request.bm25 or self._settings
         assert self.analyzer is not None
@@ -187,7 +182,7 @@ class LexicalIndex:
                 matches.append(LexicalMatches(hits, scores.ideal, has_words=has_words, leaves=scores.leaves))
                 continue
             nodes = MatchingNodes(rows_of, (best_leaves(rows, values), *best_nodes(larger, wanted)))
-            most = leaves_with_most_evidence(nodes, request.scales, request.count, larger[-1].firsts, order)
+            most = leaves_with_most_evidence(nodes, request.scales, request.count, order)
             among = [hit.leaf for hit in hits] + shown(list(set(most.tolist()).difference(rows[: request.count])))
             words = words_of(question, self.analyzer if reading is None else read_as(self.analyzer, reading), idf)
             matches.append(LexicalMatches(hits, scores.ideal, nodes, among, words, has_words, scores.leaves))

@@ -171,6 +171,17 @@ class MirrorSnapshot:
         # Like LeafId(id, version, ordinal) for each, in half the time: a query meets hundreds of leaves.
         return list(map(tuple.__new__, repeat(LeafId), zip(*zip(*documents, strict=True), ordinals, strict=True)))
 
+    def document_ranks(self, visible: Catalogue, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+        """For each row, the rank of its document among the documents of the rows, by their shown ids. All are visible."""
+        import numpy as np
+
+        # Each document is ranked once: a whole document can have equal leaves.
+        numbers, places = np.unique(self._firsts.searchsorted(rows, side="right") - 1, return_inverse=True)
+        ids = [leaf.document_id for leaf in visible.shown_leaves(self.leaves_in(self._firsts[numbers]))]
+        ranks = np.empty(len(ids), np.intp)
+        ranks[sorted(range(len(ids)), key=ids.__getitem__)] = np.arange(len(ids))
+        return ranks[places]
+
     def _document(self, number: int) -> tuple[str, str]:
         """The id and version of a document, by its number in all segments together. Some are cached."""
         place = bisect_right(self._first_numbers, number) - 1
@@ -186,7 +197,7 @@ class MirrorSnapshot:
         of_documents: dict[str, slice | None] = {}
         for document_id, _, ordinal in leaves:
             if document_id not in of_documents:
-                of_documents[document_id] = self.rows_of_visible(document_id, visible)
+                of_documents[document_id] = self.rows_of(document_id, visible)
             of_document = of_documents[document_id]
             if of_document is None or of_document.start + ordinal >= of_document.stop:
                 raise StaleRead
@@ -254,19 +265,15 @@ class MirrorSnapshot:
             self._numberings[numbering] = numbers = [numbering.places_of(segment.documents) for segment in self.segments]
         return numbers
 
-    def rows_of(self, document_id: str) -> slice | None:
-        """The rows of a document's leaves, or None if it is not current."""
+    def rows_of(self, document_id: str, visible: Catalogue | None = None) -> slice | None:
+        """The rows of a document's leaves, or None if it is not current; in a scoped view, by its shown id."""
+        if visible is not None and visible.is_scoped:
+            document_id = visible.stored_id(document_id) or ""
         if (place := self._place(document_id)) is None:
             return None
         segment_start, segment, number = place
         start = segment_start + segment.starts[number]
         return slice(start, start + segment.documents.leaves(number))
-
-    def rows_of_visible(self, document_id: str, visible: Catalogue) -> slice | None:
-        """Like ``rows_of``, for the shown id of a document that is visible, or else None."""
-        # The catalogue of all documents need not be asked: the snapshot has current ones only.
-        stored = visible.stored_id(document_id) if visible.is_scoped else document_id
-        return None if stored is None else self.rows_of(stored)
 
     def _place(self, document_id: str) -> tuple[int, OpenSegment, int] | None:
         """The first row of a current document's segment, the segment, and the document's number there; or None."""
