@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+from copy import copy
 from dataclasses import replace
 
 import pytest
@@ -9,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leafspan import Document, Passage
-from leafspan.trace import Trace, TracedHit
+from leafspan.trace import Calibrated, Trace, TracedHit, made_later
 from leafspan.values import (
     OUTSIDE_VERSION,
     Ancestor,
@@ -121,3 +123,28 @@ def test_a_passage_of_another_source_stands_for_no_leaf_and_keeps_its_score_and_
     assert found.span == Span("row-7", OUTSIDE_VERSION, 0, 0, (0, 0))
     assert (found.score, found.trace, found.metadata, found.words) == (0.5, passage.trace, {"a": 1}, 3)
     assert (found.outside, found.leaf, found.summary) == (passage, None, None)
+
+
+def test_a_trace_that_is_made_later_is_made_once_and_equals_one_made_at_once():
+    calibrated = (Calibrated(3, 0.5),)
+    made = []
+
+    def make() -> Trace:
+        made.append(Trace((TracedHit(3, 0.8),), calibrated=calibrated, layer=1))
+        return made[-1]
+
+    trace = made_later(make, calibrated)
+    assert trace.calibrated == calibrated
+    assert not made
+    with pytest.raises(AttributeError, match="a trace has no 'steps'"):
+        _ = trace.steps  # type: ignore[attr-defined]
+    assert not made
+    assert trace.layer == 1
+    assert (trace, hash(trace), repr(trace), len(made)) == (made[0], hash(made[0]), repr(made[0]), 1)
+    for other in (
+        copy(trace),
+        pickle.loads(pickle.dumps(made_later(make, calibrated))),
+        replace(made_later(make, ()), layer=1),
+    ):
+        assert other == trace
+    assert made_later(make, calibrated) + Trace(layer=2) == trace

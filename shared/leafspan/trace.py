@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 T = TypeVar("T")
 
@@ -247,8 +247,25 @@ class CutToBudget:
 Step = TypeVar("Step", TracedHit, Fused, Calibrated, Filled, Merge, KeptApart, United)
 
 
+class _MadeLater:
+    """A trace whose steps may be made when the first of them is read: a search finds many results, and returns few."""
+
+    __slots__ = ("_make",)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> object:
+            if name not in Trace.__slots__:
+                raise AttributeError(f"a trace has no {name!r}")
+            made = self._make()  # two threads may both do this
+            for each in Trace.__slots__:
+                object.__setattr__(self, each, getattr(made, each))
+            object.__setattr__(self, "_make", lambda: made)  # which keeps nothing of the search alive
+            return getattr(made, name)
+
+
 @dataclass(frozen=True, slots=True)
-class Trace:
+class Trace(_MadeLater):
     """How a passage came about.
 
     Attributes:
@@ -434,6 +451,14 @@ class Trace:
         if self.left_out:
             lines.append(f"left out, since what is stored of them is damaged: {', '.join(map(repr, self.left_out))}")
         return [*lines, *self.notes]
+
+
+def made_later(make: Callable[[], Trace], calibrated: tuple[Calibrated, ...]) -> Trace:
+    """A trace with these probabilities; ``make`` makes all steps when another one is first read."""
+    trace = object.__new__(Trace)
+    object.__setattr__(trace, "_make", make)
+    object.__setattr__(trace, "calibrated", calibrated)
+    return trace
 
 
 EMPTY_TRACE = Trace()

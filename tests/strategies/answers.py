@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from leafspan.search._evidence import best_leaves
-from leafspan.strategies import LexicalMatches, MatchingNodes, NodeHits
+from leafspan.strategies import LexicalMatches, MatchingNodes, NodeHit, NodeHits
 from leafspan.values import SUMMARY_VERSION, Hit, LeafId
 
 V = "00000000"
-NO_NODES = NodeHits.of(())
+
+
+def node_hits(*hits: NodeHit) -> NodeHits:
+    """The columns for these nodes, in this order."""
+    firsts, lasts, ranks, scores, shares = zip(*hits, strict=True) if hits else ((),) * 5
+    whole = [np.array(column, np.intp) for column in (firsts, lasts, ranks)]
+    return NodeHits(whole[0], whole[1], whole[2], np.array(scores, np.float64), np.array(shares, np.float64))
+
+
+NO_NODES = node_hits()
 SIZE = 10  # leaves of each document
 
 

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from leafspan import Analyzer, Document, F, HierarchicalSplitter, Hybrid, Index
 from leafspan.lexical import NodeScores
 from leafspan.search._evidence import best_nodes, leaves_with_most_evidence
-from leafspan.strategies import MatchingNodes, NodeHit, NodeHits, ScaleWeights
+from leafspan.strategies import MatchingNodes, NodeHit, ScaleWeights
 from leafspan.strategies._hybrid_pool import EVIDENCE, Pool
 from leafspan.trace import Contribution
 from tests.profiles import examples
-from tests.strategies.answers import NO_NODES, hits, leaf, matches, row
+from tests.strategies.answers import NO_NODES, hits, leaf, matches, node_hits, row
 
 MORE = Hybrid()
 PARENT, SECTION, DOCUMENT = "bm25 of the parent", "bm25 of the section", "bm25 of the document"
@@ -27,16 +27,16 @@ def node(first: str, last: str, rank: int, score: float, share: float) -> NodeHi
 
 
 LARGER = (
-    NodeHits.of([node("a0", "a1", 2, 3.0, 0.5), node("b0", "b1", 1, 4.0, 1.0)]),
-    NodeHits.of([node("b0", "b1", 1, 4.0, 1.0)]),
-    NodeHits.of([node("a0", "a3", 1, 5.0, 1.0)]),
+    node_hits(node("a0", "a1", 2, 3.0, 0.5), node("b0", "b1", 1, 4.0, 1.0)),
+    node_hits(node("b0", "b1", 1, 4.0, 1.0)),
+    node_hits(node("a0", "a3", 1, 5.0, 1.0)),
 )
 
 
 def steps(pool: Pool) -> dict[str, object]:
     """The step of each leaf's trace, by name, best first."""
     row = [weighed for weighed, _ in pool.best(50, with_summaries=False)]
-    return {f"{each.leaf.document_id}{each.leaf.ordinal}": step for each, step in zip(row, pool.fused(row), strict=True)}
+    return {f"{each.leaf.document_id}{each.leaf.ordinal}": pool.fused(each) for each in row}
 
 
 def test_larger_nodes_add_to_what_was_found_and_bring_in_what_was_not():
@@ -87,16 +87,11 @@ def test_the_leaves_with_most_evidence_are_those_of_a_full_sort(shares, count, s
     """Each node has two leaves, each document ``size`` nodes; documents are ordered backwards."""
     found = [NodeHit(2 * n, 2 * n + 1, 1, 1.0, share) for n, share in enumerate(shares) if share]
     single = [NodeHit(2 * n, 2 * n, 1, 1.0, share) for n, share in enumerate(shares[::-1]) if share]
-    nodes = MatchingNodes({}.get, (NodeHits.of(single), NodeHits.of(found), NO_NODES, NO_NODES))
+    nodes = MatchingNodes({}.get, (node_hits(*single), node_hits(*found), NO_NODES, NO_NODES))
     weights = ScaleWeights(1.0, 2.0, 0.0, 0.0)
-    documents = np.arange(0, 2 * len(shares), 2 * size)
-
-    def order(rows):
-        return [(-(r // (2 * size)), r) for r in rows]
-
-    rows = leaves_with_most_evidence(nodes, weights, count, documents, order)
+    rows = leaves_with_most_evidence(nodes, weights, count, lambda rows: -(rows // (2 * size)))
     evidence = nodes.evidence(np.arange(2 * len(shares)), weights).tolist()
-    best = sorted((r for r, value in enumerate(evidence) if value > 0), key=lambda r: (-evidence[r], order([r])))
+    best = sorted((r for r, value in enumerate(evidence) if value > 0), key=lambda r: (-evidence[r], -(r // (2 * size)), r))
     assert sorted(rows.tolist()) == sorted(best[:count])
 
 

@@ -36,6 +36,7 @@ class WhyEmpty(NamedTuple):
 
 def to_passage(candidate: Candidate, texts: Mapping[LeafId, str], rows: Mapping[str, Row]) -> Passage:
     """Make a passage of a candidate with its text and data from its document's row."""
+    _ = candidate.trace.hits  # makes the steps, since the function that makes them keeps the index's files open
     if candidate.outside is not None:
         return replace(candidate.outside, score=candidate.score, trace=candidate.trace)
     row = rows.get(candidate.document_id)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from heapq import nlargest
 from itertools import chain
 from math import inf
@@ -27,7 +28,7 @@ from leafspan.strategies._requests import (
     VectorSearch,
 )
 from leafspan.strategies._strategy import Strategy
-from leafspan.trace import Calibrated, Trace, TracedHit
+from leafspan.trace import Calibrated, Trace, TracedHit, made_later
 from leafspan.values import Candidate, LeafId, Query
 
 _SUMMARIES_LOOKED_AT = 50
@@ -242,14 +243,17 @@ class Hybrid(Strategy):
 def _candidates(pool: Pool, row: Row, loaded: Mapping[LeafId, Candidate]) -> list[Candidate]:
     """The results of a query with their traces."""
     candidates = []
-    for (weighed, probability), fused in zip(row, pool.fused([each for each, _ in row]), strict=True):
-        own, ordinal = loaded[weighed.leaf], weighed.leaf.ordinal
-        searched = (each for each in fused.contributions if each.source in (SOURCES[0], VECTOR))
-        trace = Trace(
-            hits=tuple(TracedHit(ordinal, each.score, each.source, each.rank) for each in searched),
-            fused=(fused,),
-            calibrated=(Calibrated(ordinal, probability),),
-            layer=own.summary.layer if own.summary else 0,
-        )
+    for weighed, probability in row:
+        own, calibrated = loaded[weighed.leaf], (Calibrated(weighed.leaf.ordinal, probability),)
+        layer = own.summary.layer if own.summary else 0
+        trace = made_later(partial(_trace, pool, weighed, calibrated, layer), calibrated)
         candidates.append(Candidate(own.span, probability, trace, own.metadata, own.words, own.leaf, own.summary))
     return candidates
+
+
+def _trace(pool: Pool, weighed: Weighed, calibrated: tuple[Calibrated, ...], layer: int) -> Trace:
+    """How a result of a query came about."""
+    fused = pool.fused(weighed)
+    searched = (each for each in fused.contributions if each.source in (SOURCES[0], VECTOR))
+    hits = tuple(TracedHit(fused.first, each.score, each.source, each.rank) for each in searched)
+    return Trace(hits, (fused,), calibrated, layer=layer)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
@@ -44,22 +45,12 @@ class NodeHits(NamedTuple):
     scores: NDArray[np.float64]
     shares: NDArray[np.float64]
 
-    @classmethod
-    def of(cls, hits: Sequence[NodeHit]) -> NodeHits:
-        """The columns for these nodes, in this order."""
-        import numpy as np
-
-        firsts, lasts, ranks, scores, shares = zip(*hits, strict=True) if hits else ((),) * 5
-        whole = [np.array(column, np.intp) for column in (firsts, lasts, ranks)]
-        return cls(whole[0], whole[1], whole[2], np.array(scores, np.float64), np.array(shares, np.float64))
-
-    def holding(self, rows: NDArray[np.intp]) -> list[NodeHit | None]:
-        """The node that holds the leaf in each row, or None if no node holds it."""
-        if not len(self.firsts):
-            return [None] * len(rows)
-        places, are_inside = self._places_of(rows)
-        hits = zip(*(column[places].tolist() for column in self), strict=True)
-        return [NodeHit._make(hit) if is_inside else None for hit, is_inside in zip(hits, are_inside.tolist(), strict=True)]
+    def holding(self, row: int) -> NodeHit | None:
+        """The node that holds the leaf in a row, or None if no node holds it."""
+        place = bisect_right(self.firsts.data, row) - 1
+        if place < 0 or row > self.lasts[place]:
+            return None
+        return NodeHit._make(column.item(place) for column in self)
 
     def shares_at(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
         """The share of the node that holds the leaf in each row, or 0 if no node holds it."""
@@ -67,13 +58,8 @@ class NodeHits(NamedTuple):
 
         if not len(self.firsts):
             return np.zeros(len(rows))
-        places, are_inside = self._places_of(rows)
-        return np.where(are_inside, self.shares[places], 0.0)
-
-    def _places_of(self, rows: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-        """The place of the last node that starts before each leaf, and whether that node holds the leaf."""
         places = self.firsts.searchsorted(rows, side="right") - 1
-        return places, (places >= 0) & (rows <= self.lasts[places])
+        return np.where((places >= 0) & (rows <= self.lasts[places]), self.shares[places], 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +74,10 @@ class MatchingNodes:
     rows: Callable[[str], slice | None]
     scales: tuple[NodeHits, ...]
 
-    def of(self, leaves: Sequence[LeafId]) -> list[tuple[NodeHit | None, ...]]:
-        """The nodes that hold each leaf, one for each scale: None if a node is not among the best."""
-        import numpy as np
-
-        of_documents = {document_id: self.rows(document_id) for document_id in {leaf[0] for leaf in leaves}}
-        rows = np.array([-1 if (own := of_documents[leaf[0]]) is None else own.start + leaf[2] for leaf in leaves], np.intp)
-        return list(zip(*(nodes.holding(rows) for nodes in self.scales), strict=True))
+    def of(self, leaf: LeafId) -> list[NodeHit | None]:
+        """The nodes that hold a leaf, one for each scale: None if a node is not among the best."""
+        rows = self.rows(leaf.document_id)
+        return [None if rows is None else nodes.holding(rows.start + leaf.ordinal) for nodes in self.scales]
 
     def evidence(self, rows: NDArray[np.intp], weights: Sequence[float]) -> NDArray[np.float64]:
         """For the leaf in each row, the sum of the shares of the nodes that hold it, each times its scale's weight."""
