@@ -62,14 +62,13 @@ def leaves_with_most_evidence(
 ) -> NDArray[np.intp]:
     """The rows of the ``count`` leaves with most evidence above 0. Ties are ordered by ``order``, then by row.
 
-    The evidence only changes where a node begins or ends. So only these rows are compared, and leaves only where they are
-    needed, which are few even in a large index.
+    Runs of rows with the same evidence are compared, and leaves only where they are needed, which are few even in a large
+    index.
     """
     import numpy as np
 
-    edges = np.sort(np.concatenate([each for scale in nodes.scales for each in (scale.firsts, scale.lasts + 1)]))
-    starts, lengths = edges[:-1], np.diff(edges)
-    values = nodes.evidence(starts, weights)
+    edges, values = nodes.runs(weights)
+    starts, lengths, values = edges[:-1], np.diff(edges), values[:-1]
     best_first = np.argsort(-values, kind="stable")
     enough = int(np.searchsorted(np.cumsum(lengths[best_first]), count))
     least = values[best_first[enough]] if enough < len(values) else 0.0

@@ -91,7 +91,7 @@ class Pool:
         self._most = most
         self._matches = matches = matches or LexicalMatches([], 0.0)
         self.words = matches.words
-        self._soft: dict[LeafId, tuple[int, float, float]] = {}
+        self._soft: dict[LeafId, tuple[float, float]] = {}
         self.summaries: dict[LeafId, float] = {}  # their weights
         self.from_summaries: dict[LeafId, float] = {}  # what leaves have from the best summary above them
         self.references: Mapping[LeafId, Reference] = {}  # what leaves have from mentions
@@ -133,12 +133,9 @@ class Pool:
 
     def add_soft_matches(self, leaves: Sequence[LeafId], scores: Sequence[float]) -> None:
         """Add to leaves the evidence of similar words: by how much a leaf's score exceeds the least score."""
-        best_first = sorted(scores, reverse=True)
-        shares = [self._most.soft_matches * (score - best_first[-1]) for score in scores]
-        self._soft = {
-            leaf: (best_first.index(score) + 1, score, share)
-            for leaf, score, share in zip(leaves, scores, shares, strict=True)
-        }
+        least = min(scores, default=0.0)
+        shares = [self._most.soft_matches * (score - least) for score in scores]
+        self._soft = dict(zip(leaves, zip(scores, shares, strict=True), strict=True))
         self._add(leaves, shares)
 
     def weigh_summaries(self) -> None:
@@ -220,7 +217,9 @@ class Pool:
             rank, cosine, share = self._near[leaf]
             yield Contribution(VECTOR, rank, cosine, share * weight, weight)
         if leaf in self._soft:
-            yield Contribution(SOFT, *self._soft[leaf], self._most.soft_matches)
+            score, share = self._soft[leaf]
+            rank = 1 + sum(other > score for other, _ in self._soft.values())
+            yield Contribution(SOFT, rank, score, share, self._most.soft_matches)
 
     def _of_summary(self, summary: LeafId) -> Iterator[Contribution]:
         weight = self._of_best_leaf * self._most.words

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from leafspan.values import LeafId
 
@@ -52,15 +52,6 @@ class NodeHits(NamedTuple):
             return None
         return NodeHit._make(column.item(place) for column in self)
 
-    def shares_at(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
-        """The share of the node that holds the leaf in each row, or 0 if no node holds it."""
-        import numpy as np
-
-        if not len(self.firsts):
-            return np.zeros(len(rows))
-        places = self.firsts.searchsorted(rows, side="right") - 1
-        return np.where((places >= 0) & (rows <= self.lasts[places]), self.shares[places], 0.0)
-
 
 @dataclass(frozen=True, slots=True)
 class MatchingNodes:
@@ -73,6 +64,7 @@ class MatchingNodes:
 
     rows: Callable[[str], slice | None]
     scales: tuple[NodeHits, ...]
+    _runs: dict[tuple[float, ...], Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def of(self, leaf: LeafId) -> list[NodeHit | None]:
         """The nodes that hold a leaf, one for each scale: None if a node is not among the best."""
@@ -81,9 +73,22 @@ class MatchingNodes:
 
     def evidence(self, rows: NDArray[np.intp], weights: Sequence[float]) -> NDArray[np.float64]:
         """For the leaf in each row, the sum of the shares of the nodes that hold it, each times its scale's weight."""
+        starts, evidence = self.runs(weights)
+        return evidence[starts.searchsorted(rows, side="right") - 1]  # before the first run, the last one's, which is 0
+
+    def runs(self, weights: Sequence[float]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+        """The first row of each run of rows with the same evidence, and the evidence. The last run is without end."""
         import numpy as np
 
-        evidence = np.zeros(len(rows))
-        for nodes, weight in zip(self.scales, weights, strict=True):
-            evidence += weight * nodes.shares_at(rows)
-        return evidence
+        if (runs := self._runs.get(key := tuple(weights))) is None:
+            # Only where a node begins or ends. A row may come twice: then a run is empty.
+            bounds = (each for nodes in self.scales for each in (nodes.firsts, nodes.lasts + 1))
+            starts = np.sort(np.concatenate([[0], *bounds]))
+            evidence = np.zeros(len(starts))
+            for nodes, weight in zip(self.scales, weights, strict=True):
+                if len(nodes.firsts):
+                    places = nodes.firsts.searchsorted(starts, side="right") - 1
+                    are_inside = (places >= 0) & (starts <= nodes.lasts[places])
+                    evidence += np.where(are_inside, weight * nodes.shares[places], 0.0)
+            self._runs[key] = runs = starts, evidence
+        return runs
