@@ -7,8 +7,7 @@ from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from leafspan.checks import STRUCTURE_KEY
-from leafspan.documents import unpack_place
-from leafspan.engines import Near, Record
+from leafspan.engines import Near
 from leafspan.store._catalogue import Selection
 from leafspan.store._damage import read_place
 from leafspan.store._manifest import Row
@@ -75,13 +74,6 @@ class StoredLeaf(NamedTuple):
     text: str
     metadata: dict[str, object]  # the document's
     score: float  # cosine similarity to the query, in [-1, 1]; 0 without a query
-
-    @classmethod
-    def as_written(cls, leaf: LeafId, record: Record) -> StoredLeaf:
-        """A leaf from a record whose checksum was compared, with its metadata in order."""
-        _, text, metadata, _ = record
-        own = dict(metadata or {})
-        return cls(leaf, unpack_place(leaf, own.pop(STRUCTURE_KEY), checked=True), text or "", own, 0.0)
 
 
 class Current(NamedTuple):

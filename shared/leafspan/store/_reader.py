@@ -8,7 +8,8 @@ from copy import copy
 from itertools import accumulate
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from leafspan.documents import lines_of
+from leafspan.checks import STRUCTURE_KEY
+from leafspan.documents import lines_of, unpack_place
 from leafspan.engines import MOST_RESULTS, Field, FlowTable, Near, Record, StaleRead
 from leafspan.files import place_in_file
 from leafspan.flows import Flow
@@ -172,7 +173,11 @@ class Reader(VisibleDocuments):
         """These leaves, by id, without those that do not exist, are not current or are not visible."""
         stored = yield from self._stored_leaves(ids)
         copies = yield from self._whole_in_copy(stored, ["text", "metadata"])
-        leaves = {stored[leaf]: StoredLeaf.as_written(stored[leaf], record) for leaf, record in copies.items()}
+        leaves = {}
+        for leaf, (_, text, metadata, _) in copies.items():
+            shown, own = stored[leaf], dict(metadata or {})
+            place = unpack_place(shown, own.pop(STRUCTURE_KEY), checked=True)
+            leaves[shown] = StoredLeaf(shown, place, text or "", own, 0.0)
         if others := [str(shown) for leaf, shown in stored.items() if leaf not in copies]:
             records, current = yield from self._fetch(others)
             problems: dict[str, str] = {}
