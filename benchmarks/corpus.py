@@ -6,9 +6,9 @@ Every system gets the same leaves, with the same ids, texts and vectors. They ar
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -58,12 +58,14 @@ class Corpus:
         texts: Texts of all leaves.
         metadata: Metadata of each document.
         starts: Number of leaves before each document, and the number of all leaves.
+        model: The embedder of leaves and questions. Default: WordLlama.
     """
 
     documents: Sequence[Document]
     ids: Sequence[str]
     texts: Sequence[str]
     starts: Sequence[int]
+    model: Embedder = WORDLLAMA
 
     @classmethod
     def made(cls, leaves: int, keys: Mapping[str, Any] | None = None, *, seed: int = 7) -> Corpus:
@@ -105,7 +107,7 @@ class Corpus:
     def vectors(self) -> NDArray[np.float32]:
         """The vectors of all leaves, of length 1."""
         pages = range(0, len(self.texts), 1000)
-        made = [WORDLLAMA.documents(list(self.texts[first : first + 1000])) for first in pages]
+        made = [self.model.documents(list(self.texts[first : first + 1000])) for first in pages]
         return np.concatenate(made).astype(np.float32)
 
     @cached_property
@@ -158,7 +160,7 @@ class Corpus:
         """
         first, end = (self.starts[0], self.starts[-1]) if books is None else (self.starts[each] for each in books)
         count = min(count, end - first)
-        query = WORDLLAMA.queries([question])[0].astype(np.float32)
+        query = np.asarray(self.model.queries([question]))[0].astype(np.float32)
         last = np.partition(self.vectors[first:end] @ query, -count)[-count]
         cosines = self.vectors[[self._places[id_] for id_ in found[:count]]] @ query
         return float((cosines >= last - 1e-6).sum()) / count
@@ -172,17 +174,40 @@ class ReadyMade:
     """An embedder that looks up the vectors of leaves, so that embedding takes no time. Questions are embedded."""
 
     def __init__(self, corpus: Corpus) -> None:
+        self._model = corpus.model
         self._vectors = corpus.vectors
         self._rows = {text: row for row, text in enumerate(corpus.texts)}
 
     def __call__(self, texts: list[str]) -> Any:
         """The vectors of leaves. If other texts are among them, such as a title, all are embedded."""
         rows = [self._rows.get(text) for text in texts]
-        return WORDLLAMA.documents(texts) if None in rows else self._vectors[rows]
+        return self._model.documents(texts) if None in rows else self._vectors[rows]
 
     def embed_query(self, texts: list[str]) -> Any:
         """The vectors of questions."""
-        return WORDLLAMA.queries(texts)
+        return self._model.queries(texts)
+
+
+def mapped(model: Embedder, dimension: int) -> Embedder:
+    """An embedder whose vectors are a model's vectors, mapped to another number of dimensions.
+
+    The map is a fixed random matrix with orthonormal rows or columns, so more dimensions keep all cosines.
+    """
+
+    @cache
+    def matrix(own: int) -> NDArray[np.float64]:
+        drawn = np.random.default_rng(0).standard_normal((max(own, dimension), min(own, dimension)))
+        columns = np.linalg.qr(drawn)[0]
+        return columns if own > dimension else columns.T
+
+    def mapping(embed: Callable[[list[str]], Any]) -> Callable[[list[str]], Any]:
+        def mapped_vectors(texts: list[str]) -> Any:
+            vectors = np.asarray(embed(texts), np.float32)
+            return (vectors @ matrix(vectors.shape[1])).astype(np.float32)
+
+        return mapped_vectors
+
+    return Embedder(f"{model.name} in {dimension}", mapping(model.documents), mapping(model.queries), local=True)
 
 
 def questions(count: int) -> list[str]:

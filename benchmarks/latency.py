@@ -1,6 +1,7 @@
 """How long a retrieval takes, beside a plain Chroma query, and beside a peer.
 
     python benchmarks/latency.py [--leaves 100000] [--queries 300] [--data FOLDER] [--folder FOLDER] [--json FILE]
+                                 [--embedder wordllama] [--dimensions 256 1536]
 
 leafspan's retrievers for LangChain are asked for five passages (some of them also for 24), in turns with a plain Chroma
 query for 24 records, with documents and metadata, over the same leaves. Both sides include embedding the question. A figure
@@ -8,7 +9,7 @@ is the median of the ratios of the turns, with their middle half, since a time a
 is the share of the 24 nearest leaves that are found; numpy computes these. One corpus consists of shuffled sentences of the
 example articles, so that nothing is downloaded, another one of made-up words, whose vectors lie close together. With
 ``--data``, the question sets in that folder replace the sentences, and their questions are asked. With ``--folder``, what
-is stored there is used again.
+is stored there is used again. ``--dimensions`` maps the embedder's vectors to vectors of other lengths, and measures each.
 
 Ends with 1 if a bound is missed.
 """
@@ -22,12 +23,12 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from corpus import WORDLLAMA, Corpus, add_to_plain, plain_client, plain_collection, questions
+from corpus import Corpus, add_to_plain, mapped, plain_client, plain_collection, questions
 from measures.storing import size_of
 from peers.llamaindex_peers import Nodes
 from question_sets import add_data_option, evenly_spaced, load_documents, load_questions, what_is_absent
@@ -35,7 +36,8 @@ from results import Figure, add_json_option, all_passed, print_figures, write_re
 from side_by_side import Times, seconds, take_turns
 
 import langchain_ext
-from leafspan import Document, Index, Vector
+from leafspan import Document, Embedder, Index, Vector
+from leafspan.embedding import to_embedder
 
 CANDIDATES = 24
 SETS = ("squad", "covidqa", "scifact", "hotpotqa", "long_documents", "filings", "cranfield")
@@ -71,7 +73,7 @@ def build(folder: Path, corpus: Corpus) -> Bench:
     if (folder / "done").exists():
         client = plain_client(folder / "plain")
         plain = client.get_collection("plain", embedding_function=None)
-        return Bench(corpus, Index.open(folder / "ours"), client, plain, None, None)
+        return Bench(corpus, Index.open(folder / "ours", embedder=corpus.model), client, plain, None, None)
     shutil.rmtree(folder, ignore_errors=True)
     index = Index.open(folder / "ours", embedder=corpus.embedder())
     client = plain_client(folder / "plain")
@@ -83,7 +85,7 @@ def build(folder: Path, corpus: Corpus) -> Bench:
     index.close()
     disk = size_of(folder / "ours") / size_of(folder / "plain")
     (folder / "done").touch()
-    return Bench(corpus, Index.open(folder / "ours"), client, plain, theirs / ours, disk)
+    return Bench(corpus, Index.open(folder / "ours", embedder=corpus.model), client, plain, theirs / ours, disk)
 
 
 def plain_query(bench: Bench) -> Callable[[str], Any]:
@@ -91,7 +93,7 @@ def plain_query(bench: Bench) -> Callable[[str], Any]:
 
     def ask(question: str) -> Any:
         return bench.plain.query(
-            query_embeddings=WORDLLAMA.queries([question]),
+            query_embeddings=bench.corpus.model.queries([question]),
             n_results=CANDIDATES,
             include=["documents", "metadatas", "distances"],
         )
@@ -269,12 +271,12 @@ def real_texts(data: Path) -> tuple[Corpus, list[str]]:
     return Corpus.of(documents), [question for row in zip_longest(*asked) for question in row if question]
 
 
-def parts(arguments: argparse.Namespace, folder: Path) -> Iterator[Iterable[Figure]]:
+def parts(arguments: argparse.Namespace, folder: Path, model: Embedder) -> Iterator[Iterable[Figure]]:
     """The figures of each pair of collections, one pair after the other."""
 
     def stored(corpus: Corpus, what: str) -> Bench:
-        print(f"\n{len(corpus.ids):,} leaves, {what}, {CANDIDATES} candidates")
-        return build(folder / what.replace(" ", "-"), corpus)
+        print(f"\n{len(corpus.ids):,} leaves, {what}, {CANDIDATES} candidates, {model.name}")
+        return build(folder / what.replace(" ", "-"), replace(corpus, model=model))
 
     if arguments.data is None:
         asked = questions(arguments.queries)
@@ -287,6 +289,8 @@ def parts(arguments: argparse.Namespace, folder: Path) -> Iterator[Iterable[Figu
         bench = stored(corpus, "real texts")
         yield beside_plain(times_of(bench, asked[: arguments.queries], REAL_TEXT, {}), REAL_TEXT, "real texts")
         bench.index.close()
+    if arguments.dimensions:
+        return
     corpus, asked = Corpus.made_up(arguments.leaves)
     bench = stored(corpus, "made-up words")
     yield beside_plain(times_of(bench, asked[: arguments.queries], MADE_UP_WORDS, {}), MADE_UP_WORDS, "made-up words")
@@ -300,16 +304,25 @@ def main() -> int:
     )
     parser.add_argument("--queries", type=int, default=300, help="number of questions")
     parser.add_argument("--folder", type=Path, help="folder to store the collections in, and to use them again")
+    parser.add_argument("--embedder", default="wordllama", help="embedder of leaves and questions")
+    parser.add_argument(
+        "--dimensions", type=int, nargs="+", help="dimensions to map vectors to. Default: the embedder's own"
+    )
     add_data_option(parser, required=False)
     add_json_option(parser)
     arguments = parser.parse_args()
+    if arguments.dimensions and arguments.data is None:
+        parser.error("--dimensions needs --data: a map of real texts' vectors")
     if arguments.data is not None and (absent := what_is_absent(arguments.data, SETS)):
         parser.error(absent)
     folder = arguments.folder or Path(tempfile.mkdtemp())
     figures: list[Figure] = []
     try:
-        for each in parts(arguments, folder):
-            figures += print_figures(each)
+        base = to_embedder(arguments.embedder)
+        for dimension in arguments.dimensions or [None]:
+            model = base if dimension is None else mapped(base, dimension)
+            for each in parts(arguments, folder / str(dimension or ""), model):
+                figures += print_figures(each)
     finally:
         if arguments.folder is None:
             shutil.rmtree(folder, ignore_errors=True)
