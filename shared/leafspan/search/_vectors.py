@@ -25,7 +25,7 @@ from leafspan.embedding import normalize
 from leafspan.engines import MOST_RESULTS, StaleRead
 from leafspan.filters import Where
 from leafspan.flows import Call, Flow
-from leafspan.search._scanning import Scan, rank, scan, vectors_of
+from leafspan.search._scanning import Scan, cosines, rank, scan, vectors_of
 from leafspan.segments import Mirror, MirrorSnapshot
 from leafspan.store import Catalogue, Nearest, Reader, Selection
 from leafspan.values import Hit, LeafId
@@ -148,11 +148,8 @@ def leaf_vectors(reader: Reader, copy: Mirror | None, ids: Sequence[LeafId]) -> 
         return np.asarray([stored[name] for name in names], dtype=np.float32)
     visible = yield from reader.catalogue()
     snapshot = yield from copy.current(reader)
-    return (yield Call(_vectors_in, (snapshot, visible, ids), computes=True))  # type: ignore[no-any-return]
-
-
-def _vectors_in(snapshot: MirrorSnapshot, visible: Catalogue, ids: Sequence[LeafId]) -> NDArray[np.float32]:
-    return vectors_of(snapshot, _rows(snapshot, visible, tuple(ids)))
+    read = Call(lambda: vectors_of(snapshot, _rows(snapshot, visible, tuple(ids))), computes=True)
+    return (yield read)  # type: ignore[no-any-return]
 
 
 def _rows(snapshot: MirrorSnapshot, visible: Catalogue, ids: tuple[LeafId, ...]) -> NDArray[np.intp]:
@@ -172,10 +169,8 @@ def _cosines_of(stored: Any, vectors: Any) -> NDArray[np.float64]:
     import numpy as np
 
     queries = normalize(np.asarray(vectors, dtype=np.float32))
-    matrix = normalize(np.asarray(stored, dtype=np.float32).reshape(-1, queries.shape[1])).astype(np.float64)
-    # Not as a matrix product, whose result for a vector depends on its row: equal vectors must tie.
-    cosines = np.array([(matrix * query).sum(axis=1) for query in queries]).reshape(len(queries), len(matrix))
-    return cosines.clip(-1.0, 1.0)
+    matrix = normalize(np.asarray(stored, dtype=np.float32).reshape(-1, queries.shape[1]))
+    return np.array([cosines(matrix, query) for query in queries]).reshape(len(queries), len(matrix))
 
 
 def _overfetch(

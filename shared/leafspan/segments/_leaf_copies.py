@@ -52,11 +52,10 @@ class VectorCopy:
         def differing(first: int, document: DocumentToWrite) -> list[int]:
             rows = slice(first, first + len(document.texts))
             kept = arrays["vectors"][rows]
-            codes = Codes.in_arrays(arrays).at(rows)
-            wanted = Codes.of(kept)
-            same = are_same(kept, document.vectors) & (codes.numbers == wanted.numbers).all(axis=1)
-            for own, made in ((codes.scales, wanted.scales), (codes.errors, wanted.errors)):
-                same &= np.isclose(own, made, rtol=_ROUNDING, atol=_ROUNDING**2)
+            numbers, *factors = Codes.of(kept)
+            same = are_same(kept, document.vectors) & (arrays["codes"][rows] == numbers).all(axis=1)
+            for name, made in zip(("scales", "errors"), factors, strict=True):
+                same &= np.isclose(arrays[name][rows], made, rtol=_ROUNDING, atol=_ROUNDING**2)
             return [int(ordinal) for ordinal in np.flatnonzero(~same)]
 
         return differing
@@ -97,11 +96,6 @@ class Codes(NamedTuple):
         numbers = np.rint(vectors / np.where(scales > 0, scales, 1)[:, None]).astype(np.int8)
         errors = np.linalg.norm(vectors - numbers * scales[:, None], axis=1)
         return cls(numbers, scales.astype(np.float32), errors.astype(np.float32))
-
-    @classmethod
-    def in_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Codes:
-        """The codes of a segment."""
-        return cls(arrays["codes"], arrays["scales"], arrays["errors"])
 
     def at(self, rows: slice | NDArray[np.intp]) -> Codes:
         """The codes of some vectors."""

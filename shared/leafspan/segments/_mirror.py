@@ -10,6 +10,7 @@ import warnings
 import weakref
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
+from itertools import starmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
@@ -391,8 +392,13 @@ class Mirror:
 
     def _dead(self, snapshot: MirrorSnapshot) -> list[OpenSegment]:
         """The segments that have no document that is current or about to be."""
+        rows = snapshot.catalogue.rows
+
+        def is_expected(id_: str, version: str | None, leaves: int) -> bool:
+            return id_ in rows and (version, leaves) in rows[id_].leftovers
+
         pairs = zip(snapshot.segments, snapshot.live, strict=True)
-        return [each for each, live in pairs if not live and not _is_expected(each, snapshot.catalogue)]
+        return [each for each, live in pairs if not live and not any(starmap(is_expected, each.documents))]
 
     def _merge(self, snapshot: MirrorSnapshot, numbers: Sequence[int]) -> Segment:
         """Merge the current documents of several segments into one."""
@@ -406,15 +412,6 @@ class StoredSegments(NamedTuple):
 
     segments: Sequence[OpenSegment]  # the undamaged segments
     damaged: Mapping[Path, str]  # what is wrong with the damaged ones, by file
-
-
-def _is_expected(segment: OpenSegment, catalogue: Catalogue) -> bool:
-    """Whether a writer is writing a version in this segment, which becomes current later."""
-    for id_, version, leaves in segment.documents:
-        row = catalogue.rows.get(id_)
-        if row is not None and (version, leaves) in row.leftovers:
-            return True
-    return False
 
 
 def segments_to_merge(live: Sequence[int], segments: Sequence[OpenSegment], largest: int | None = None) -> list[int]:
