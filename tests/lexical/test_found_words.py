@@ -18,7 +18,7 @@ def ranked(question: str, texts: list[str], language: str = "english") -> list[i
     analyzer = Analyzer(language)
     corpus = Corpus([(build_postings(analyzer(texts)), None)])
     scores = corpus.score(analyzer([question], asked=True)[0], settings=BM25Settings())
-    return best(scores, len(texts), list)
+    return best(scores, len(texts), list).tolist()
 
 
 @pytest.mark.parametrize(

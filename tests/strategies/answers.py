@@ -48,7 +48,7 @@ def matches(
 ) -> LexicalMatches:
     """What a search by words finds: leaves and summaries with their BM25, best first, and more leaves in larger nodes."""
     leaves = {name: score for name, score in words.items() if name[0] != "s"}
-    best = best_leaves([row(name) for name in leaves], list(leaves.values()))
+    best = best_leaves(np.array([row(name) for name in leaves], np.intp), np.array([*leaves.values()], np.float64))
 
     def rows(document_id: str) -> slice:
         return slice(row(f"{document_id}0"), row(f"{document_id}0") + size)

@@ -22,7 +22,7 @@ import contextvars
 import time
 from collections.abc import Callable, Coroutine, Generator, Sequence
 from concurrent.futures import Future
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial, wraps
@@ -33,7 +33,7 @@ from typing import Any, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
 from leafspan.errors import LeafspanError, RetrievalTimeout
-from leafspan.flows._threads import CORES, computing, in_thread
+from leafspan.flows._threads import CORES, computed, in_thread
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -256,8 +256,9 @@ def _perform(call: Call, deadline: Deadline | None) -> Any:
         )
     if deadline is not None and deadline.is_over:
         raise Stopped
-    with computing() if call.computes else nullcontext():
-        return call.function(*call.arguments, **call.options)
+    if call.computes:
+        return computed(call.function, call.arguments, call.options)
+    return call.function(*call.arguments, **call.options)
 
 
 async def _aperform(call: Call) -> Any:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import contextvars
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import contextmanager
 from queue import SimpleQueue
 from typing import Any, NamedTuple, TypeVar
 
@@ -61,16 +60,15 @@ def on_other_core(function: Callable[..., T], *arguments: Any) -> Future[T] | No
     return _in_thread_with(_other_cores, function, arguments)
 
 
-@contextmanager
-def computing() -> Iterator[None]:
-    """A context for computing, with at most one thread for each core: more threads would mostly pass on Python's lock.
+def computed(function: Callable[..., T], arguments: tuple[Any, ...], options: dict[str, Any]) -> T:
+    """The result of a function that computes, with at most one thread for each core: more would pass on Python's lock.
 
     No thread waits longer than a tenth of a second, so that a user's function that queries an index itself does not hang.
     """
     (slots,) = _computing
     has_slot = slots.acquire(timeout=_LONGEST_WAIT)
     try:
-        yield
+        return function(*arguments, **options)
     finally:
         if has_slot:
             slots.release()

@@ -313,12 +313,12 @@ class Corpus:
         return counted
 
 
-def best(scores: Scores, count: int, order: Callable[[NDArray[np.intp]], Any]) -> list[int]:
+def best(scores: Scores, count: int, order: Callable[[NDArray[np.intp]], Any]) -> NDArray[np.intp]:
     """Return the best present leaves, best first. Equal ones are ordered by the number of ``order``, then by row."""
     import numpy as np
 
     if count <= 0:
-        return []
+        return np.empty(0, np.intp)
     ranked = scores.scores if scores.marked is None else np.where(scores.marked, scores.scores, -np.inf)
     least = score_reached_by(count, ranked)
     rows = np.flatnonzero(ranked >= least if least > 0 else scores.present & (ranked >= least))
@@ -334,7 +334,7 @@ def best(scores: Scores, count: int, order: Callable[[NDArray[np.intp]], Any]) -
     repeated = repeated[1:] | repeated[:-1]
     numbers = np.zeros(len(rows), np.intp)
     numbers[repeated] = order(rows[repeated])
-    return rows[np.lexsort((rows, numbers, values))[:count]].tolist()  # type: ignore[no-any-return]
+    return rows[np.lexsort((rows, numbers, values))[:count]]
 
 
 def score_reached_by(count: int, scores: NDArray[Any]) -> float:

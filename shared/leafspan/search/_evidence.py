@@ -16,16 +16,15 @@ LEAVES = 300  # number of best leaves to use
 _NODES = (100, 100, 50)  # number of best parents, sections and documents to use
 
 
-def best_leaves(rows: Sequence[int], scores: Sequence[float]) -> NodeHits:
+def best_leaves(rows: NDArray[np.intp], scores: NDArray[np.float64]) -> NodeHits:
     """Leaves, given best first, as the smallest nodes: the share of a leaf is its score divided by the best leaf's."""
     import numpy as np
 
     order = np.argsort(rows)
-    values = np.asarray(scores, np.float64)
-    shares = np.maximum(values, 0) / values[0] if len(values) and values[0] > 0 else np.ones(len(values))
-    ranks = 1 + np.searchsorted(-values, -values)
-    places = np.asarray(rows, np.intp)[order]
-    return NodeHits(places, places, ranks[order], values[order], shares[order])
+    shares = np.maximum(scores, 0) / scores[0] if len(scores) and scores[0] > 0 else np.ones(len(scores))
+    ranks = 1 + np.searchsorted(-scores, -scores)
+    places = rows[order]
+    return NodeHits(places, places, ranks[order], scores[order], shares[order])
 
 
 def best_nodes(scales: Sequence[NodeScores], wanted: NDArray[np.bool_] | None) -> tuple[NodeHits, ...]:

@@ -146,7 +146,7 @@ class LexicalIndex:
         counting = None if counted is None else snapshot.mask(counted)
         wanted = None if matching is None else snapshot.mask(matching)
 
-        def shown(rows: Sequence[int]) -> list[LeafId]:
+        def shown(rows: Any) -> list[LeafId]:
             return visible.shown_leaves(snapshot.leaves_in(rows))
 
         order = partial(snapshot.document_ranks, visible)
@@ -176,14 +176,14 @@ class LexicalIndex:
             if wanted is not None:
                 scores = replace(scores, marked=scores.present & wanted)
             rows = best(scores, request.count if request.scales is None else max(request.count, LEAVES), order)
-            values = scores.scores[rows].tolist()
-            hits = to_hits(shown(rows[: request.count]), values[: request.count])
+            values, top = scores.scores[rows], rows[: request.count]
+            hits = to_hits(shown(top), values[: request.count].tolist())
             if request.scales is None:
                 matches.append(LexicalMatches(hits, scores.ideal, has_words=has_words, leaves=scores.leaves))
                 continue
             nodes = MatchingNodes(rows_of, (best_leaves(rows, values), *best_nodes(larger, wanted)))
             most = leaves_with_most_evidence(nodes, request.scales, request.count, order)
-            among = [hit.leaf for hit in hits] + shown(list(set(most.tolist()).difference(rows[: request.count])))
+            among = [hit.leaf for hit in hits] + shown(list(set(most.tolist()).difference(top.tolist())))
             words = words_of(question, self.analyzer if reading is None else read_as(self.analyzer, reading), idf)
             matches.append(LexicalMatches(hits, scores.ideal, nodes, among, words, has_words, scores.leaves))
         return matches
