@@ -133,8 +133,8 @@ class Pool:
 
     def add_soft_matches(self, leaves: Sequence[LeafId], scores: Sequence[float]) -> None:
         """Add to leaves the evidence of similar words: by how much a leaf's score exceeds the least score."""
-        least = min(scores, default=0.0)
-        shares = [self._most.soft_matches * (score - least) for score in scores]
+        self._soft_scores = sorted(scores, reverse=True)
+        shares = [self._most.soft_matches * (score - self._soft_scores[-1]) for score in scores]
         self._soft = dict(zip(leaves, zip(scores, shares, strict=True), strict=True))
         self._add(leaves, shares)
 
@@ -218,7 +218,7 @@ class Pool:
             yield Contribution(VECTOR, rank, cosine, share * weight, weight)
         if leaf in self._soft:
             score, share = self._soft[leaf]
-            rank = 1 + sum(other > score for other, _ in self._soft.values())
+            rank = self._soft_scores.index(score) + 1
             yield Contribution(SOFT, rank, score, share, self._most.soft_matches)
 
     def _of_summary(self, summary: LeafId) -> Iterator[Contribution]:
