@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from fractions import Fraction
 from math import sqrt
 from threading import Event, Timer, get_ident
@@ -18,10 +20,10 @@ from leafspan.flows import in_thread, run
 from leafspan.search import _scanning
 from leafspan.search._scanning import Bounds, best, rank, scan
 from leafspan.search._vectors import leaf_vectors, similarities
-from leafspan.segments import MirrorSnapshot, vector_arrays
+from leafspan.segments import MirrorSnapshot, VectorCopy, _leaf_copies, vector_arrays
 from leafspan.segments._segment import Segment
 from leafspan.segments._snapshot import OpenSegment
-from leafspan.store import Catalogue, DocumentTable, Row, Selection
+from leafspan.store import Catalogue, DocumentTable, DocumentToWrite, Row, Selection
 from leafspan.values import LeafId
 from tests.durability.waiting import wait_until
 from tests.profiles import examples
@@ -35,6 +37,7 @@ class Copy:
 
     def __init__(self, *segments: dict[str, np.ndarray]) -> None:
         rows = {id_: Row(id_, "", V, len(vectors)) for each in segments for id_, vectors in each.items()}
+        self.stored = segments
         self.catalogue = Catalogue(rows)
         opened = [
             OpenSegment(
@@ -69,8 +72,8 @@ class Reader:
         yield
 
 
-def bounds_of(parts, queries: np.ndarray) -> np.ndarray:
-    return np.array([Bounds(parts, query).computed() for query in queries])
+def bounds_of(parts, queries: np.ndarray, **options: bool) -> np.ndarray:
+    return np.array([Bounds(parts, query, **options).computed() for query in queries])
 
 
 def leaves_of_a(ordinals: np.ndarray) -> list[LeafId]:
@@ -326,6 +329,145 @@ def test_of_more_equal_vectors_than_are_compared_first_the_first_ones_come_first
     [scanned] = scan(copy.snapshot, copy.catalogue, Selection(frozenset("a"), len(stored)), [vector], 3)
     [ranked] = rank([LeafId("a", V, n) for n in range(len(stored))], stored, [vector], 3)
     assert [hit.leaf.ordinal for hit in scanned] == [hit.leaf.ordinal for hit in ranked] == [0, 1, 2]
+
+
+# Signs, where vectors are long and many
+
+
+@contextmanager
+def signed(fewest: int = 1) -> Iterator[None]:
+    """Segments of this size have signs, however short their vectors are, and each search compares signs."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_leaf_copies, "_FEWEST_SIGNED", fewest)
+        patch.setattr(_leaf_copies, "_SHORTEST_SIGNED", 1)
+        patch.setattr(_scanning, "_FEW", 1)
+        yield
+
+
+def nearest(copy: Copy, selection: Selection, queries, count: int) -> list[list[tuple[LeafId, float]]]:
+    """The result of a comparison with each vector."""
+    found = []
+    ids = [LeafId(id_, V, n) for segment in copy.stored for id_, rows in segment.items() for n in range(len(rows))]
+    vectors = normalize(np.concatenate([rows for each in copy.stored for rows in each.values()]).astype(np.float32))
+    for query in normalize(np.asarray(queries, np.float32)):
+        cosines = (vectors.astype(np.float64) * query).sum(axis=1).clip(-1, 1).tolist()
+        pairs = [pair for pair in zip(ids, cosines, strict=True) if pair[0].document_id in selection.ids]
+        found.append(sorted(pairs, key=lambda pair: (-pair[1], pair[0].document_id, pair[0].ordinal))[:count])
+    return found
+
+
+numbers = st.one_of(st.sampled_from([0.0, 1.0, -1.0]), st.floats(-4, 4, width=32).filter(lambda x: not 0 < abs(x) < 1e-3))
+
+
+@examples(200)
+@given(st.data())
+def test_a_scan_of_signs_is_exact_for_any_vectors(data):
+    """Some are equal, some are zero. Of up to 16 numbers, no error exceeds the margin, however the vectors were chosen."""
+    length = data.draw(st.sampled_from([1, 2, 3, 8, 16]))
+    some = data.draw(st.lists(st.lists(numbers, min_size=length, max_size=length), min_size=1, max_size=8))
+    places = data.draw(st.lists(st.integers(0, len(some) - 1), min_size=1, max_size=60))
+    sizes = data.draw(st.lists(st.integers(1, 20), min_size=1, max_size=6))
+    documents = {
+        str(number): np.array([some[places[(7 * number + n) % len(places)]] for n in range(size)])
+        for number, size in enumerate(sizes)
+    }
+    cut = data.draw(st.integers(0, len(sizes)))
+    segments = [{id_: documents[id_] for id_ in ids} for ids in (list(documents)[:cut], list(documents)[cut:]) if ids]
+    with signed(fewest=data.draw(st.sampled_from([1, 30]))):  # so that only some segments have signs
+        copy = Copy(*segments)
+        chosen = {id_ for id_ in documents if data.draw(st.booleans())} or {"0"}
+        selection = Selection(frozenset(chosen), sum(len(documents[id_]) for id_ in chosen))
+        queries = data.draw(st.lists(st.lists(numbers, min_size=length, max_size=length), min_size=1, max_size=6))
+        count = data.draw(st.integers(1, 30))
+        found = scan(copy.snapshot, copy.catalogue, selection, queries, count)
+    for hits, wanted in zip(found, nearest(copy, selection, queries, count), strict=True):
+        assert [hit.leaf for hit in hits] == [leaf for leaf, _ in wanted]
+        assert [hit.score for hit in hits] == [score for _, score in wanted]
+
+
+random = np.random.default_rng(7)
+LONG = {
+    "any": random.standard_normal((600, 1024)),
+    "alike": 1 + 0.1 * random.standard_normal((600, 1024)),
+    "equal": np.repeat(random.standard_normal((6, 1024)), 100, axis=0),
+    "of one number": np.eye(1024)[random.integers(0, 1024, 600)],
+    "of two numbers": np.eye(1024)[random.integers(0, 99, 600)] - np.eye(1024)[random.integers(0, 99, 600)],
+    "of few first numbers": random.standard_normal((600, 1024)) * np.exp(-np.arange(1024) / 20),
+    "of products": np.einsum("na,nb->nab", *random.standard_normal((2, 600, 32))).reshape(600, 1024),
+    "of whole numbers": random.integers(-1, 2, (600, 1024)),
+    "zero": np.zeros((600, 1024)),
+    "of a length that no byte divides": random.standard_normal((600, 1023)),
+}
+
+
+@pytest.mark.parametrize("kind", LONG)
+def test_bounds_of_signs_hold_and_are_close_for_any_vectors(kind):
+    vectors = normalize(LONG[kind].astype(np.float32))
+    near = normalize((vectors[:5] + 0.02 * random.standard_normal((5, vectors.shape[1]))).astype(np.float32))
+    with signed():
+        arrays = vector_arrays(vectors)
+    for queries in (vectors[:5], near, -near):
+        bounds = bounds_of([(arrays, np.arange(600))], queries, signed=True)
+        cosines = queries.astype(np.float64) @ vectors.T
+        assert (bounds >= cosines).all()
+        assert (bounds - cosines).max() < 12 / sqrt(1024)  # two margins of about 5 / sqrt(1024), and some more
+
+
+@pytest.mark.parametrize("kind", LONG)
+def test_a_scan_of_signs_finds_the_nearest_of_long_vectors(kind):
+    stored = LONG[kind]
+    with signed():
+        copy = Copy({"a": stored[:100], "b": stored[100:300]}, {"c": stored[300:]})
+        for ids in ("abc", "ac", "b"):
+            selection = Selection(frozenset(ids), sum({"a": 100, "b": 200, "c": 300}[id_] for id_ in ids))
+            queries = stored[::90] + 0.01 * random.standard_normal((7, stored.shape[1]))
+            found = scan(copy.snapshot, copy.catalogue, selection, queries, 10)
+            wanted = nearest(copy, selection, queries, 10)
+            assert [[hit.leaf for hit in hits] for hits in found] == [[leaf for leaf, _ in row] for row in wanted]
+
+
+def test_most_codes_are_not_compared_where_there_are_signs(monkeypatch):
+    stored = random.standard_normal((3000, 1536))
+    with signed():
+        copy = Copy({"a": stored})
+        compared = []
+        compare = _scanning._compared
+        monkeypatch.setattr(
+            _scanning, "_compared", lambda *given: compared.append((given[-1], len(given[1]))) or compare(*given)
+        )
+        query = stored[5] + random.standard_normal(1536)
+        [hits] = scan(copy.snapshot, copy.catalogue, Selection(frozenset("a"), 3000), [query], 1)
+    assert hits[0].leaf.ordinal == 5
+    assert [rows for kind, rows in compared if kind == "bin8"] == [3000]
+    assert sum(rows for kind, rows in compared if kind == "int8") < 300
+
+
+def test_merged_segments_have_the_signs_of_their_vectors():
+    vectors = [normalize(random.standard_normal((number, 40)).astype(np.float32)) for number in (50, 30)]
+    mask = np.arange(50) % 3 > 0
+    with signed():
+        parts = [(vector_arrays(vectors[0]), mask), (vector_arrays(vectors[1]), None)]
+        merged = VectorCopy().merge(parts)
+        made = vector_arrays(np.concatenate([vectors[0][mask], vectors[1]]))
+    with signed(fewest=100):
+        assert "sign_bits" not in VectorCopy().merge(parts)
+    assert sorted(merged) == sorted(made)
+    for name in set(made) - {"sign_bits"}:
+        assert np.asarray(merged[name]) == pytest.approx(
+            made[name], abs=0.1
+        )  # the mean of both parts' means is another one
+    assert np.bitwise_count(np.asarray(merged["sign_bits"]) ^ made["sign_bits"]).sum() < 0.1 * 8 * made["sign_bits"].size
+
+
+@pytest.mark.parametrize("name", ["sign_bits", "codes"])
+def test_a_comparison_with_the_stored_vectors_notices_other_signs_and_codes(name):
+    vectors = random.standard_normal((30, 40)).astype(np.float32)
+    document = DocumentToWrite(Row("a", "", V, 30), [""] * 30, [{}] * 30, vectors)
+    with signed():
+        arrays = VectorCopy().of([document])
+    assert VectorCopy().comparing(arrays)(0, document) == []
+    arrays[name][7, 3] ^= 1
+    assert VectorCopy().comparing(arrays)(0, document) == [7]
 
 
 def test_a_search_takes_no_references_to_none_away() -> None:

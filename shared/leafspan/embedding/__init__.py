@@ -4,7 +4,7 @@ from leafspan.embedding._cache import EmbeddingCache, find_cache
 from leafspan.embedding._checked import CheckedEmbedder
 from leafspan.embedding._embedder import Embed, Embedder, EmbedderIdentity, embed_in_batches, to_embedder
 from leafspan.embedding._named import default_embedder
-from leafspan.embedding._vectors import blend, check_vectors, normalize, without_extremes
+from leafspan.embedding._vectors import QUESTION_ERROR, blend, check_vectors, normalize, rotated, signs_of, without_extremes
 
 __all__ = [
     "CheckedEmbedder",
@@ -12,12 +12,15 @@ __all__ = [
     "Embedder",
     "EmbedderIdentity",
     "EmbeddingCache",
+    "QUESTION_ERROR",
     "blend",
     "check_vectors",
     "default_embedder",
     "embed_in_batches",
     "find_cache",
     "normalize",
+    "rotated",
+    "signs_of",
     "to_embedder",
     "without_extremes",
 ]

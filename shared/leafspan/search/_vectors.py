@@ -18,7 +18,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from leafspan.embedding import normalize
@@ -29,15 +30,6 @@ from leafspan.search._scanning import Scan, cosines, rank, scan, vectors_of
 from leafspan.segments import Mirror, MirrorSnapshot
 from leafspan.store import Catalogue, Nearest, Reader, Selection
 from leafspan.values import Hit, LeafId
-
-
-class Scored(Protocol):
-    """A search result."""
-
-    @property
-    def score(self) -> float:
-        """The result's score; higher is better."""
-
 
 if TYPE_CHECKING:
     import numpy as np
@@ -115,7 +107,7 @@ def misses_some(reader: Reader, nearest: Nearest[Any], count: int, *, complete: 
     return bool(min(map(len, short)) < everything.leaves)
 
 
-def _are_equal(row: Sequence[Scored]) -> bool:
+def _are_equal(row: Sequence[Hit]) -> bool:
     """Whether the number of equal scores is so high that the search may have missed more of them."""
     return any(abs(one.score - other.score) < _SAME for one, other in zip(row, row[_LINKS:], strict=False))
 
@@ -129,7 +121,7 @@ def begin_scan(reader: Reader, copy: Mirror | None, vectors: Any, count: int, wh
     if not chosen.leaves:
         return None
     snapshot = yield from copy.current(reader)
-    return (yield Call(Scan, (snapshot, visible, chosen, vectors, count), computes=True))  # type: ignore[no-any-return]
+    return (yield Call(partial(Scan, ahead=True), (snapshot, visible, chosen, vectors, count), computes=True))  # type: ignore[no-any-return]
 
 
 def similarities(reader: Reader, copy: Mirror | None, vectors: Any, ids: Sequence[LeafId]) -> Flow[NDArray[np.float64]]:

@@ -8,7 +8,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from leafspan.checks import STRUCTURE_KEY
-from leafspan.embedding import normalize
+from leafspan.embedding import normalize, rotated, signs_of
 from leafspan.engines import Field, Record
 from leafspan.segments._mirror import Compare
 from leafspan.segments._segment import PiecedArray
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from leafspan.segments._snapshot import MaskedArrays
 
 _LARGEST = 127  # largest number in a code
+_FEWEST_SIGNED, _SHORTEST_SIGNED = 4_096, 1_024  # vectors, and their numbers, from which comparing signs first pays
 _ROUNDING = 1e-5  # two vectors are the same up to this difference: different code may have scaled them to length 1
 _as_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _from_json = json.JSONDecoder().raw_decode
@@ -43,8 +44,9 @@ class VectorCopy:
         return vector_arrays(normalize(np.concatenate([np.asarray(each.vectors, np.float32) for each in documents])))
 
     def merge(self, parts: Sequence[MaskedArrays]) -> dict[str, NDArray[Any] | PiecedArray]:
-        names = parts[0][0]
-        return {name: PiecedArray([(arrays[name], mask) for arrays, mask in parts]) for name in names}
+        names = ("vectors", "codes", "scales", "errors")
+        merged = {name: PiecedArray([(arrays[name], mask) for arrays, mask in parts]) for name in names}
+        return {**merged, **_sign_arrays(merged["vectors"])}
 
     def comparing(self, arrays: Mapping[str, NDArray[Any]]) -> Compare:
         import numpy as np
@@ -56,6 +58,10 @@ class VectorCopy:
             same = are_same(kept, document.vectors) & (arrays["codes"][rows] == numbers).all(axis=1)
             for name, made in zip(("scales", "errors"), factors, strict=True):
                 same &= np.isclose(arrays[name][rows], made, rtol=_ROUNDING, atol=_ROUNDING**2)
+            if "sign_bits" in arrays:
+                turned = rotated(kept) - arrays["sign_mean"]
+                other = np.unpackbits(arrays["sign_bits"][rows], axis=1) != (turned > 0)
+                same &= (np.abs(turned) * other).sum(axis=1) < _ROUNDING  # a number close to 0 may have another sign
             return [int(ordinal) for ordinal in np.flatnonzero(~same)]
 
         return differing
@@ -77,7 +83,14 @@ def vectors_in(snapshot: MirrorSnapshot, leaves: Iterable[LeafId]) -> Copied:
 def vector_arrays(vectors: NDArray[np.float32]) -> dict[str, NDArray[Any]]:
     """Make the arrays of a segment from its leaves' vectors."""
     numbers, scales, errors = Codes.of(vectors)
-    return {"vectors": vectors, "codes": numbers, "scales": scales, "errors": errors}
+    signs = _sign_arrays(PiecedArray([(vectors, None)]))
+    return {"vectors": vectors, "codes": numbers, "scales": scales, "errors": errors, **signs}
+
+
+def _sign_arrays(vectors: PiecedArray) -> dict[str, NDArray[Any]]:
+    """The signs of a segment's vectors. Few or short vectors are searched as fast without."""
+    are_many = vectors.shape[0] >= _FEWEST_SIGNED and vectors.shape[1] >= _SHORTEST_SIGNED
+    return signs_of(vectors.pieces) if are_many else {}
 
 
 class Codes(NamedTuple):
@@ -96,10 +109,6 @@ class Codes(NamedTuple):
         numbers = np.rint(vectors / np.where(scales > 0, scales, 1)[:, None]).astype(np.int8)
         errors = np.linalg.norm(vectors - numbers * scales[:, None], axis=1)
         return cls(numbers, scales.astype(np.float32), errors.astype(np.float32))
-
-    def at(self, rows: slice | NDArray[np.intp]) -> Codes:
-        """The codes of some vectors."""
-        return Codes(self.numbers[rows], self.scales[rows], self.errors[rows])
 
 
 def are_same(vectors: NDArray[np.float32], others: Any) -> NDArray[np.bool_]:

@@ -438,10 +438,5 @@ def segments_to_merge(live: Sequence[int], segments: Sequence[OpenSegment], larg
     return sorted(chosen)
 
 
-def _reset_after_fork() -> None:
-    for mirror in list(_mirrors):
-        mirror.reset_after_fork()
-
-
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_reset_after_fork)
+    os.register_at_fork(after_in_child=lambda: list(map(Mirror.reset_after_fork, list(_mirrors))))

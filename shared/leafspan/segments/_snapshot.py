@@ -101,10 +101,7 @@ class MirrorSnapshot:
     @property
     def is_damaged(self) -> bool:
         """Whether damage was found in a segment."""
-        for file in self._files:  # noqa: SIM110 (asked several times for each question)
-            if file.problem is not None:
-                return True
-        return False
+        return any(file.problem is not None for file in self._files)
 
     def _by_key(self) -> tuple[NDArray[np.uint64], NDArray[np.uint16], NDArray[np.uint32]]:
         """The sorted keys of the current documents, their segments' numbers, and their numbers in these segments."""
