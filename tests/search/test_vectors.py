@@ -331,6 +331,21 @@ def test_of_more_equal_vectors_than_are_compared_first_the_first_ones_come_first
     assert [hit.leaf.ordinal for hit in scanned] == [hit.leaf.ordinal for hit in ranked] == [0, 1, 2]
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_leaves_whose_scores_differ_less_than_products_are_rounded_come_by_their_scores(seed):
+    """The same numbers in another order: their codes are exact, and the same product is rounded differently."""
+    numbers = np.random.default_rng(seed)
+    tail = numbers.integers(-60, 61, size=63)
+    stored = np.array([[127, *numbers.permutation(tail)] for _ in range(600)], np.float32)
+    query = np.array([3, *[1] * 63], np.float32)
+    copy = Copy({"a": stored})
+    everything = Selection(frozenset("a"), len(stored))
+    [wanted] = nearest(copy, everything, [query], 3)
+    [scanned] = scan(copy.snapshot, copy.catalogue, everything, [query], 3)
+    [ranked] = rank([LeafId("a", V, n) for n in range(len(stored))], stored, [query], 3)
+    assert [hit.leaf for hit in scanned] == [hit.leaf for hit in ranked] == [leaf for leaf, _ in wanted]
+
+
 # Signs, where vectors are long and many
 
 
