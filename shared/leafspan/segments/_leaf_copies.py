@@ -46,7 +46,9 @@ class VectorCopy:
     def merge(self, parts: Sequence[MaskedArrays]) -> dict[str, NDArray[Any] | PiecedArray]:
         names = ("vectors", "codes", "scales", "errors")
         merged = {name: PiecedArray([(arrays[name], mask) for arrays, mask in parts]) for name in names}
-        return {**merged, **_sign_arrays(merged["vectors"])}
+        leaves, length = merged["vectors"].shape
+        are_signed = leaves >= _FEWEST_SIGNED and length >= _SHORTEST_SIGNED
+        return {**merged, **(signs_of(merged["vectors"].pieces) if are_signed else {})}
 
     def comparing(self, arrays: Mapping[str, NDArray[Any]]) -> Compare:
         import numpy as np
@@ -83,14 +85,9 @@ def vectors_in(snapshot: MirrorSnapshot, leaves: Iterable[LeafId]) -> Copied:
 def vector_arrays(vectors: NDArray[np.float32]) -> dict[str, NDArray[Any]]:
     """Make the arrays of a segment from its leaves' vectors."""
     numbers, scales, errors = Codes.of(vectors)
-    signs = _sign_arrays(PiecedArray([(vectors, None)]))
+    are_signed = len(vectors) >= _FEWEST_SIGNED and vectors.shape[1] >= _SHORTEST_SIGNED
+    signs = signs_of(PiecedArray([(vectors, None)]).pieces) if are_signed else {}
     return {"vectors": vectors, "codes": numbers, "scales": scales, "errors": errors, **signs}
-
-
-def _sign_arrays(vectors: PiecedArray) -> dict[str, NDArray[Any]]:
-    """The signs of a segment's vectors. Few or short vectors are searched as fast without."""
-    are_many = vectors.shape[0] >= _FEWEST_SIGNED and vectors.shape[1] >= _SHORTEST_SIGNED
-    return signs_of(vectors.pieces) if are_many else {}
 
 
 class Codes(NamedTuple):
