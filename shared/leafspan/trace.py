@@ -121,11 +121,13 @@ class Calibrated:
     Attributes:
         ordinal: Ordinal of the leaf.
         probability: The probability, in [0, 1].
+        answer_probability: The probability that any leaf holds the answer, in [0, 1]. It belongs to the phrasing.
         query: Phrasing of the question, or None if there was only one.
     """
 
     ordinal: int
     probability: float
+    answer_probability: float
     query: str | None = None
 
 

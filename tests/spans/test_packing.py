@@ -166,7 +166,7 @@ def test_a_first_passage_of_several_leaves_is_cut_around_its_best_hit(best, limi
 
 
 def test_the_best_hit_is_the_most_probable_one():
-    calibrated = (Calibrated(0, 0.2, True), Calibrated(2, 0.7, True))
+    calibrated = (Calibrated(0, 0.2, 0.9), Calibrated(2, 0.7, 0.9))
     run, texts = found("a ", "b ", "c", best=1, calibrated=calibrated)
     [cut], _ = within_budget([run], Budget(1), texts)
     assert (cut.span.first, cut.span.last) == (2, 2)

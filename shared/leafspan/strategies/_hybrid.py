@@ -244,7 +244,8 @@ def _candidates(pool: Pool, row: Row, loaded: Mapping[LeafId, Candidate]) -> lis
     """The results of a query with their traces."""
     candidates = []
     for weighed, probability in row:
-        own, calibrated = loaded[weighed.leaf], (Calibrated(weighed.leaf.ordinal, probability),)
+        own = loaded[weighed.leaf]
+        calibrated = (Calibrated(weighed.leaf.ordinal, probability, pool.probability_of_an_answer),)
         layer = own.summary.layer if own.summary else 0
         trace = made_later(partial(_trace, pool, weighed, calibrated, layer), calibrated)
         candidates.append(Candidate(own.span, probability, trace, own.metadata, own.words, own.leaf, own.summary))

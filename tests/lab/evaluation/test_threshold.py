@@ -219,10 +219,10 @@ def test_several_phrasings_keep_at_least_what_is_promised(towns: Index):
     assert found.refused == 1 - share_kept(towns, UNANSWERABLE, found.config)
 
 
-def test_a_strategy_that_replaces_the_question_is_an_error(towns: Index):
-    shouted = RewriteQuery(how=str.upper)
-    with pytest.raises(InvalidArgument, match="pass the question as it is to its Hybrid, got RewriteQuery"):
-        choose_threshold(towns, ANSWERABLE, shouted)
+def test_a_strategy_that_replaces_the_question_has_the_probability_of_the_new_one(towns: Index):
+    found = choose_threshold(towns, ANSWERABLE, RewriteQuery(how=lambda text: f"{text} Tell me more about it."), keep=0.8)
+    assert found.value < choose_threshold(towns, ANSWERABLE, Hybrid(), keep=0.8).value
+    assert share_kept(towns, ANSWERABLE, found.config) >= 28 / 33
 
 
 def test_a_reranker_over_hybrid_leaves_the_probability_to_hybrid(towns: Index):

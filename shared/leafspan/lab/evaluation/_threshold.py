@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 from fractions import Fraction
 from math import ceil, floor, inf
 from pathlib import Path
@@ -20,13 +18,12 @@ from leafspan.lab.evaluation._questions import Question, placed_questions
 from leafspan.lab.evaluation._tuning import config_in
 from leafspan.retrieval import Passages
 from leafspan.strategies import LOWEST_SCORE, Hybrid, Strategy, StrategyLike
+from leafspan.values import Passage
 from leafspan.view import View
 
 Option = Literal["min_answer_probability", "min_score"]
 
 _AT_ONCE = 32  # questions in one retrieval
-_PROBABILITY = re.compile(r"is (\S+), below min_answer_probability")
-_DIGITS = 3  # significant digits of that probability
 _LIMITS = ("k", "candidates", "budget", "min_score", "per_document")
 
 
@@ -97,7 +94,8 @@ def choose_threshold(
     config, option = _without_threshold(own)
     bar = Progress(len(judged.questions), show=progress, what="choosing a threshold", unit=" questions")
     try:
-        scores = [score for texts in _in_parts(answerable, bar) for score in _scores(index, texts, config, option, where)]
+        rows = (row for texts in _in_parts(answerable, bar) for row in _ask(index, texts, config, where))
+        scores = [max((_score(each, option) for each in row), default=-inf) for row in rows]
         value = conformal_threshold(scores, keep)
         if value == -inf:
             raise InvalidArgument(
@@ -170,39 +168,11 @@ def _with_answer_probability(strategy: Any, least: float | None) -> Any:
     return None if changed is None else replace(strategy, base=changed)
 
 
-def _scores(index: View, texts: list[str], config: Config, option: Option, where: object) -> list[float]:
-    """Each question's score: the highest threshold that keeps it, or minus infinity if no threshold does."""
-    rows = _ask(index, texts, config, where)
+def _score(passage: Passage, option: Option) -> float:
+    """The highest threshold that keeps the passage."""
     if option == "min_score":
-        return [max((each.score for each in row), default=-inf) for row in rows]
-    probabilities = iter(
-        answer_probabilities(index, [text for text, row in zip(texts, rows, strict=True) if row], config, where)
-    )
-    return [next(probabilities) if row else -inf for row in rows]
-
-
-def answer_probabilities(index: View, texts: list[str], config: Config, where: object) -> list[float]:
-    """For each question, the probability that the index holds an answer, rounded down to about three digits.
-
-    With the highest threshold, the strategy returns nothing, and the reason has the probability. It is rounded there. The
-    lowest number that is rounded to it keeps every question that an equal reason belongs to.
-    """
-    strict = _with_threshold(config, "min_answer_probability", 1.0)
-    probabilities = []
-    for row in _ask(index, texts, strict, where):
-        said = _PROBABILITY.search(row.why_empty or "")
-        if not row and said is None:
-            raise InvalidArgument(
-                "strategy must pass the question as it is to its Hybrid, "
-                f"got {strict.strategy!r}: choose a threshold for its base"
-            )
-        probabilities.append(_lowest_of(Decimal(said[1])) if said else 1.0)
-    return probabilities
-
-
-def _lowest_of(rounded: Decimal) -> float:
-    """The lowest number that is this number if rounded to three significant digits."""
-    return float(max(Decimal(0), rounded - Decimal(5).scaleb(rounded.adjusted() - _DIGITS)))
+        return passage.score
+    return max((each.answer_probability for each in passage.trace.calibrated), default=0.0)
 
 
 def _ask(index: View, texts: list[str], config: Config, where: object) -> list[Passages]:
