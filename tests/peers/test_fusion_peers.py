@@ -1,6 +1,35 @@
 """Fusion beside LangChain's, LlamaIndex's and Haystack's, and Chroma's formula, over the same rankings.
 
 Two rankings give the same floats. With more, the last digits of a sum depend on what is added first, except in ours.
+
+Calls that match other libraries, for rankings without repeated keys:
+
+=====================================================  ================================================================
+LangChain ``EnsembleRetriever``                        ``reciprocal_rank_fusion(rankings)``
+... with ``weights=w, c=c``                            ``reciprocal_rank_fusion(rankings, weights=w,
+                                                       normalize_weights=False, rank_constant=c)``
+LlamaIndex ``QueryFusionRetriever``,                   ``reciprocal_rank_fusion(rankings, normalize_weights=False,
+``reciprocal_rerank`` (ignores weights)                rank_constant=59)``
+... ``relative_score``, ``retriever_weights=w``        ``relative_score_fusion(rankings, weights=w,
+                                                       equal_scores="by_sign")``
+... ``dist_based_score``, ``retriever_weights=w``      ``distribution_based_fusion(rankings, weights=w,
+                                                       equal_scores="by_sign")``
+... either, ``num_queries=n``                          ``weights=w * n``, for the rankings of one query after another
+... ``simple``                                         ``maximum_fusion(rankings)``
+Haystack ``DocumentJoiner``, ``weights=w``,            ``reciprocal_rank_fusion(rankings, weights=w, as_share=True)``
+``reciprocal_rank_fusion``
+... ``merge``                                          ``sum_fusion(rankings, weights=w)``
+... ``distribution_based_rank_fusion``                 ``maximum_fusion([three_sigma(r, equal_scores="as_is")
+                                                       for r in rankings])``
+... ``concatenate``                                    ``maximum_fusion(rankings)``
+Chroma Cloud ``Rrf(weights=w, k=k, normalize=n)``      ``reciprocal_rank_fusion(rankings, weights=w,
+                                                       normalize_weights=n, rank_constant=k - 1)``, with the sign turned
+=====================================================  ================================================================
+
+Some of these libraries count ranks from 0, others from 1: rank r from 0 with rank_constant k is rank r + 1 with
+rank_constant k - 1. Haystack (except for ``concatenate``) takes 0 for a missing score, and so does LlamaIndex where it does
+not fail: pass 0 to do the same. Chroma drops a record that is not in all rankings, unless its ``Knn`` has a default. Here
+such a record gets no share from the rankings that lack it.
 """
 
 from copy import deepcopy
