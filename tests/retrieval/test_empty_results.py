@@ -8,6 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
 
 import leafspan
 from leafspan import (
@@ -26,6 +28,7 @@ from leafspan import (
     Vector,
 )
 from leafspan.agents import agent_tools
+from leafspan.checks import shown_below
 from leafspan.private import private_view
 from leafspan.strategies import HostResult, NoteWhyEmpty
 from tests.cli.test_cli import leafspan as command
@@ -114,7 +117,17 @@ def test_an_answer_that_is_too_improbable_is_named_with_its_probability(shared_i
         r"the probability that the index holds an answer is (.*), below min_answer_probability=1", str(why_empty(found))
     )
     assert said is not None
-    assert 0 < float(said[1]) <= 1
+    assert 0 < float(said[1]) < 1
+
+
+@given(st.floats(-1e6, 1e6, width=32), st.floats(-1e6, 1e6, width=32))
+@example(0.9998, 1.0)
+@example(0.1, 0.1000001)
+def test_a_number_below_its_limit_looks_lower(one: float, other: float):
+    value, limit = sorted((one, other))
+    assume(value < limit)
+    assert float(shown_below(value, limit)) < limit
+    assert float(shown_below(value, limit)) == pytest.approx(value, rel=0.006)
 
 
 @pytest.mark.parametrize("strategy", [Hybrid(), Vector(), BM25(scale=True), Tree(), Hybrid(references=0)])

@@ -188,6 +188,11 @@ def shown(value: object) -> str:
     return f"{text[:half]}...{text[-half:]}"
 
 
+def shown_below(value: float, limit: float) -> str:
+    """A number below the limit with three digits, or with as many as it needs to look lower."""
+    return next((text for text in (f"{value:.{digits}g}" for digits in range(3, 17)) if float(text) < limit), repr(value))
+
+
 def what_makes_one(value: object, methods: Iterable[str]) -> str:
     """The end of an error about a value of a wrong type, such as ``; its as_strategy() makes one``."""
     makers = [] if isinstance(value, type) else [name for name in methods if callable(getattr(value, name, None))]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
+from leafspan.checks import shown_below
 from leafspan.filters import Where
 from leafspan.flows import Flow
 from leafspan.retrieval._answers import Answers
@@ -172,4 +173,5 @@ def why_found_none(result: Result, limits: Limits, noted: NoteWhyEmpty | None) -
     results = "the only result is" if len(result.too_low) == 1 else f"all {len(result.too_low)} results are"
     best_first = sorted(result.too_low, key=lambda each: each.order)
     nearest = list(dict.fromkeys(each.span.document_id for each in best_first if each.span.document_id))
-    return WhyEmpty(f"{results} below min_score={limits.min_score:g}, the best has {best_first[0].score:.3g}", nearest)
+    best = shown_below(best_first[0].score, limits.min_score)
+    return WhyEmpty(f"{results} below min_score={limits.min_score:g}, the best has {best}", nearest)

@@ -10,7 +10,7 @@ from itertools import chain
 from math import inf
 from typing import TypeAlias
 
-from leafspan.checks import check_flag, check_number, check_text, is_number, shown
+from leafspan.checks import check_flag, check_number, check_text, is_number, shown, shown_below
 from leafspan.errors import InvalidArgument
 from leafspan.lexical import BM25Settings
 from leafspan.strategies._bm25 import check_bm25
@@ -232,7 +232,8 @@ class Hybrid(Strategy):
         if self.min_answer_probability is not None and answered < self.min_answer_probability:
             yield NoteWhyEmpty(
                 query,
-                f"the probability that the index holds an answer is {answered:.3g}, below "
+                "the probability that the index holds an answer is "
+                f"{shown_below(answered, self.min_answer_probability)}, below "
                 f"min_answer_probability={self.min_answer_probability:g}",
                 documents,
             )

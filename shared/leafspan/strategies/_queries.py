@@ -8,7 +8,7 @@ from dataclasses import replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from leafspan.checks import shown
+from leafspan.checks import shown, shown_below
 from leafspan.errors import InvalidArgument
 from leafspan.strategies._requests import Embed, LexicalMatches, LexicalSearch, NoteWhyEmpty, StrategyFlow, VectorSearch
 from leafspan.values import Hit, Query
@@ -195,5 +195,5 @@ def those_that_reach(
 
 def note_too_low(query: Query, min_score: float, best: float, documents: Iterable[str]) -> StrategyFlow[None]:
     """Note in ``why_empty`` that all results are below ``min_score``. ``documents`` has their documents, best first."""
-    reason = f"no result reaches the strategy's min_score={min_score:g}, the best has {best:.3g}"
+    reason = f"no result reaches the strategy's min_score={min_score:g}, the best has {shown_below(best, min_score)}"
     yield NoteWhyEmpty(query, reason, tuple(dict.fromkeys(documents)))
