@@ -53,9 +53,9 @@ from question_sets import (
 from results import Figure, add_json_option, all_passed, print_figures, write_results
 from rules import FOREIGN, QUESTIONS, RULES
 
-from leafspan import BM25, Document, Hybrid, Index
+from leafspan import Document, Hybrid, Index
 from leafspan.lab import Question, choose_threshold
-from leafspan.strategies.scoring import COVERAGE, LEAST_SHARE, ODDS, SIZE
+from leafspan.strategies.scoring import COVERAGE, LEAST_SHARE, MANY, ODDS, SIZE
 
 SETS = {
     "squad": "",
@@ -68,10 +68,14 @@ SETS = {
     "tr": "xquad",
     "ar": "xquad",
     "zh": "xquad",
+    "th": "xquad",
 }
 """The sets, each with the folder that it is in."""
 ENGLISH = ("squad", "covidqa", "scifact", "hotpotqa", "tatqa", "en")
 SAME = {"squad": "en", "en": "squad"}  # both have paragraphs of Wikipedia with the same questions
+MIXED = (("squad", "hotpotqa", "covidqa"), ("scifact",), ("long_documents", "filings", "annual_reports"))
+"""The sets of one growing index about many subjects, in the order in which they are added."""
+MIXED_OWN, MIXED_FOREIGN = ("squad", "hotpotqa", "covidqa", "scifact"), "cranfield"
 LEAVES = (10, 40, 150, 600, 1_000_000)
 MOST = 120  # own questions, and foreign questions, of an index
 LEAST_OWN = 3
@@ -90,7 +94,7 @@ class Asked:
         name: The set.
         leaves: The number of leaves.
         own: Whether its answer is in the index.
-        share: Best BM25 score as a share of the highest possible score of a leaf.
+        share: By how much the best parent's BM25 exceeds the mean of the others, as a share of the highest possible score.
         answer_probability: The probability that there is an answer.
     """
 
@@ -103,7 +107,7 @@ class Asked:
     @property
     def factors(self) -> list[float]:
         """The factors that the formula multiplies with its numbers."""
-        return [1.0, log(self.share + LEAST_SHARE), -log(self.leaves)]
+        return [1.0, log(self.share + LEAST_SHARE), -log(self.leaves / (1 + self.leaves / MANY))]
 
 
 def part_of(documents: Documents, leaves: int, chance: random.Random) -> Documents:
@@ -157,13 +161,32 @@ def ask_all(folder: Path, embedder: str | None) -> Iterator[Asked]:
                 continue
             with tempfile.TemporaryDirectory() as place, Index.open(place, embedder=embedder) as index:
                 index.add([Document(each["id"], each["text"], each.get("title")) for each in some], progress=False)
-                size = index.stats().leaves
-                for questions, is_own in ((own, True), (foreign, False)):
-                    texts = [each["text"] for each in questions]
-                    best = index.retrieve_many(texts, BM25(scale=True), k=1)
-                    for top, pool in zip(best, pools_of(index, texts), strict=True):
-                        share = top[0].score if top else 0.0
-                        yield Asked(name, size, is_own, share, pool.probability_of_an_answer)
+                yield from _ask(index, name, own, foreign)
+
+
+def _ask(index: Index, name: str, own: Questions, foreign: Questions) -> Iterator[Asked]:
+    leaves = index.stats().leaves
+    for questions, is_own in ((own, True), (foreign, False)):
+        for pool in pools_of(index, [each["text"] for each in questions]):
+            yield Asked(name, leaves, is_own, pool._matches.words_found, pool.probability_of_an_answer)
+
+
+def ask_mixed(folder: Path, embedder: str | None) -> Iterator[Asked]:
+    """The questions of some sets, and foreign questions, to one index of many sets that grows."""
+    chance = random.Random(1)
+    foreign = _some(load_questions(folder, MIXED_FOREIGN), MOST, chance)
+    there: list[str] = []
+    with tempfile.TemporaryDirectory() as place, Index.open(place, embedder=embedder) as index:
+        for sets in MIXED:
+            for name in sets:
+                documents = load_documents(folder, name)
+                index.add(
+                    [Document(f"{name}/{each['id']}", each["text"], each.get("title")) for each in documents],
+                    progress=False,
+                )
+            there += [name for name in sets if name in MIXED_OWN]
+            own = [each for name in there for each in load_questions(folder, name) if each.get("answers")]
+            yield from _ask(index, "mixed", _some(own, 2 * MOST, chance), foreign)
 
 
 def report(asked: Sequence[Asked]) -> Iterator[Figure]:
@@ -261,7 +284,7 @@ def report_fit(asked: Sequence[Asked]) -> Iterator[Figure]:
     for (name, old), new in zip(in_use.items(), fitted(asked), strict=True):
         print(f"{name:<12}fitted {new:>7.2f}   in use {old:>7.2f}")
         yield Figure(name, float(new), part="fitted")
-    for left_out in SETS:
+    for left_out in dict.fromkeys(each.name for each in asked):
         numbers = fitted([each for each in asked if each.name != left_out])
         rows = [each for each in asked if each.name == left_out]
         said = np.array([each.factors for each in rows]) @ numbers > 0
@@ -283,13 +306,14 @@ def main() -> int:
     more.add_argument("--near-misses", action="store_true", help="measure only near misses")
     add_json_option(parser)
     options = parser.parse_args()
-    for name, folder in {"squad": ""}.items() if options.near_misses else SETS.items():
+    mixed = dict.fromkeys([name for sets in MIXED for name in sets] + [MIXED_FOREIGN], "")
+    for name, folder in {"squad": ""}.items() if options.near_misses else (mixed | SETS).items():
         if absent := what_is_absent(options.data / folder, [name]):
             print(absent, file=sys.stderr)
             return 2
     figures = list(report_near_misses(options.data, options.embedder))
     if not options.near_misses:
-        asked = list(ask_all(options.data, options.embedder))
+        asked = [*ask_all(options.data, options.embedder), *ask_mixed(options.data, options.embedder)]
         figures += [*report(asked), *report_rules(options.embedder), *(report_fit(asked) if options.fit else ())]
     print_figures([each for each in figures if each.bound is not None])
     write_results("answerable", options, figures)

@@ -138,7 +138,7 @@ def ask(index: Index, questions: Questions, *, own: bool) -> Iterator[Judged]:
             leaves = [each.leaf for each, _ in found]
             ranks = [
                 {part.source: part.rank for part in fused.contributions}
-                for fused in pool.fused([each for each, _ in found])
+                for fused in (pool.fused(each) for each, _ in found)
             ]
             yield Judged(
                 own,

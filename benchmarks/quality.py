@@ -126,7 +126,7 @@ RANKED_TARGETS: dict[str, dict[int, float]] = {  # of Hybrid, if all ranked leav
     "hotpotqa": {150: 0.58, 300: 0.86, 600: 0.94},
     "long_documents": {150: 0.50, 300: 0.66, 600: 0.79},
 }
-RANKED_MEANS = {"long_documents": 0.765, "annual_reports": 0.56, "hotpotqa": 0.905}  # the same, over all budgets
+RANKED_MEANS = {"long_documents": 0.74, "annual_reports": 0.56, "hotpotqa": 0.905}  # the same, over all budgets
 NO_WORSE = {  # than the strategy named, at these budgets, by more than this
     SEGMENTS: ("Hybrid", (150, 300), 0.01),
     FROM_ABOVE: ("Hybrid", (150, 300, 600, 1200), 0.01),

@@ -347,6 +347,9 @@ def test_the_ideal_counts_a_term_that_no_leaf_has_as_the_rarest_there_could_be()
     assert corpus.score(["a", "unknown"], settings=settings).ideal == pytest.approx(idf_of_a + idf_of_none)
     assert corpus.score(["a", "a", "unknown"], settings=settings).ideal == pytest.approx(2 * idf_of_a + idf_of_none)
     assert corpus.score(["unknown"], settings=settings).ideal == pytest.approx(idf_of_none)
+    # A pair of characters may be no word.
+    for pair in ("学校", "โร", "학교"):
+        assert corpus.score(["a", pair], settings=settings).ideal == pytest.approx(idf_of_a + idf_of_none / 2)
     # So a leaf with all other terms still scores below it.
     assert max(corpus.score(["a", "b", "unknown"], settings=settings).scores) < idf_of_a + idf_of_none
 

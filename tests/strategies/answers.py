@@ -54,4 +54,11 @@ def matches(
         return slice(row(f"{document_id}0"), row(f"{document_id}0") + size)
 
     nodes = MatchingNodes(rows, (best, *larger))
-    return LexicalMatches(hits(words), 10.0, nodes, [leaf(name) for name in (*leaves, *among)], soft or {})
+    return LexicalMatches(
+        hits(words),
+        10.0,
+        nodes,
+        [leaf(name) for name in (*leaves, *among)],
+        soft or {},
+        words_found=max(leaves.values(), default=0.0) / 10,
+    )

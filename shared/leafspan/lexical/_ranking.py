@@ -157,7 +157,7 @@ class Corpus:
             by_reading = self._find(name, None in bags, counted, settings)
             for reading in readings:
                 group = counted.group_of(reading)
-                in_group = by_reading.get(None if counted.are_alike(reading) else reading) or nowhere(settings)
+                in_group = by_reading.get(None if counted.are_alike(reading) else reading) or nowhere(name, settings)
                 idf = settings.idf(group.leaves, len(in_group.rows))
                 if idf < 0:
                     if group.frequencies is None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from leafspan.lexical._postings import AnotherTerm, Postings
+from leafspan.lexical._tokens import is_pair
 from leafspan.lexical._variants import BM25Settings
 
 if TYPE_CHECKING:
@@ -109,12 +110,13 @@ def scaled(terms: Sequence[Term], counted: CountedLeaves, own: int | None) -> We
     return WeighedTerms(terms, counted, ideal)
 
 
-def nowhere(settings: BM25Settings) -> TermPostings:
-    """Return a term that no leaf has."""
+def nowhere(term: str, settings: BM25Settings) -> TermPostings:
+    """Return a term that no leaf has. A pair of characters has half of its bound, since half of the pairs are no words."""
     import numpy as np
 
     counts = np.zeros(0, np.uint8)
-    return TermPostings(np.zeros(0, np.intp), counts, np.zeros(0), settings.max_tf(counts) + settings.absent)
+    bound = settings.max_tf(counts) + settings.absent
+    return TermPostings(np.zeros(0, np.intp), counts, np.zeros(0), bound / 2 if is_pair(term) else bound)
 
 
 def added_up(terms: Sequence[tuple[NDArray[np.intp], NDArray[np.float64], float]], count: int) -> NDArray[np.float64]:

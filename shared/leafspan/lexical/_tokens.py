@@ -19,6 +19,7 @@ _JOINED = (
 )
 _ANY_JOINED = re.compile(f"[{_JOINED}]")
 _JOINED_RUN = re.compile(f"([{_JOINED}]+)")
+_PAIR = re.compile(f"[{_JOINED}]{{2}}")
 _IN_ALPHABETS = re.compile(f"[{LETTERS_IN_A_ROW}]")
 _PLAIN = {code: chr(code).lower() if chr(code).isalnum() else " " for code in range(128)}
 _POSSESSIVE = re.compile(r"'s\b")
@@ -83,6 +84,11 @@ def words_of(chunk: str, language: str, *, is_query: bool = False) -> list[str]:
     if chunk[1:].islower() or chunk.isupper() or chunk.islower():
         return words
     return _with_more(words, [_folded(part, language) for part in _camel_parts(chunk, 3 if is_query else 2)])
+
+
+def is_pair(word: str) -> bool:
+    """Whether a word is one of the pairs of characters that ``words_of`` makes."""
+    return _PAIR.fullmatch(word) is not None
 
 
 def find_plain_words(text: str) -> list[str]:

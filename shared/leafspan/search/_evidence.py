@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from leafspan.lexical import NodeScores, score_reached_by
+from leafspan.lexical import NodeScores, Scores, score_reached_by
 from leafspan.strategies import MatchingNodes, NodeHits, ScaleWeights
 
 if TYPE_CHECKING:
@@ -54,6 +54,19 @@ def _best_of_scale(nodes: NodeScores, count: int, wanted: NDArray[np.bool_] | No
     places, values = places[kept], values[kept]
     ranks = 1 + np.searchsorted(-best_first, -values)
     return NodeHits(nodes.firsts[places], nodes.lasts[places], ranks, values, shares[kept])
+
+
+def share_of_words(parents: NodeScores, wanted: NDArray[np.bool_] | None, scores: Scores) -> float:
+    """How many of the question's words the best parent has: ``LexicalMatches.words_found``."""
+    import numpy as np
+
+    among = parents.scores if wanted is None else np.where(wanted[parents.firsts], parents.scores, 0.0)
+    if scores.ideal <= 0 or not len(among):
+        return 0.0
+    at, sizes = int(among.argmax()), parents.lasts - parents.firsts + 1
+    best, others = float(among[at]), max(scores.leaves - int(sizes[at]), 1)
+    mean = (float(parents.scores @ sizes) - best * int(sizes[at])) / others
+    return max(0.0, best - mean) / scores.ideal
 
 
 def leaves_with_most_evidence(

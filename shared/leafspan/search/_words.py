@@ -19,7 +19,6 @@ from leafspan.lexical import (
     AnotherTerm,
     BM25Settings,
     Corpus,
-    NodeScores,
     RankBM25,
     best,
     code_of,
@@ -32,7 +31,7 @@ from leafspan.lexical import (
     terms_of_chunks,
     terms_of_question,
 )
-from leafspan.search._evidence import LEAVES, best_leaves, best_nodes, leaves_with_most_evidence
+from leafspan.search._evidence import LEAVES, best_leaves, best_nodes, leaves_with_most_evidence, share_of_words
 from leafspan.search._soft_matches import SoftMatcher, words_of
 from leafspan.segments import Mirror, MirrorSnapshot, collect, in_parts
 from leafspan.store import Catalogue, Reader, Selection
@@ -167,8 +166,6 @@ class LexicalIndex:
             collect(partial(part.find, term) for part in corpus.postings for term in terms_to_read)
         for question, terms, reading in zip(request.texts, terms_of_all, own, strict=True):
             has_words = any(terms.values())
-            larger: list[NodeScores] = []
-            idf: dict[str, float] = {}
             if request.scales is None:
                 scores = corpus.score(terms, settings=settings, counting=counting, own=reading)
             else:
@@ -185,7 +182,8 @@ class LexicalIndex:
             most = leaves_with_most_evidence(nodes, request.scales, request.count, order)
             among = [hit.leaf for hit in hits] + shown(list(set(most.tolist()).difference(top.tolist())))
             words = words_of(question, self.analyzer if reading is None else read_as(self.analyzer, reading), idf)
-            matches.append(LexicalMatches(hits, scores.ideal, nodes, among, words, has_words, scores.leaves))
+            found = share_of_words(larger[0], wanted, scores)
+            matches.append(LexicalMatches(hits, scores.ideal, nodes, among, words, has_words, scores.leaves, found))
         return matches
 
     def _own(self, texts: Sequence[str], readings: Sequence[int]) -> list[int | None]:

@@ -103,8 +103,7 @@ class Pool:
         self._near = {
             hit.leaf: (rank, hit.score, share) for rank, (hit, share) in enumerate(zip(near, shares, strict=True), start=1)
         }
-        share = self._best / matches.ideal if matches.ideal > 0 else 0.0
-        self.probability_of_an_answer = answer_probability(share, matches.leaves)
+        self.probability_of_an_answer = answer_probability(matches.words_found, matches.leaves)
 
         nearest = [leaf for leaf, _ in of_vectors]
         leaves = [*matches.among, *nearest]

@@ -176,6 +176,7 @@ class LexicalMatches:
             does not analyse words as English.
         has_words: Whether the analyzer keeps any word of the question. It leaves out stop words.
         leaves: The number of searched leaves.
+        words_found: Share of the question's words in the best parent, beyond the other parents' mean. 0 without ``scales``.
     """
 
     hits: list[Hit]
@@ -185,6 +186,7 @@ class LexicalMatches:
     words: Mapping[str, float] = field(default_factory=dict)
     has_words: bool = True
     leaves: int = 1
+    words_found: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -195,19 +195,17 @@ def _best_first(scored: Iterable[tuple[K, float]]) -> list[tuple[K, float]]:
 
 # The probability that an index holds an answer to a question, which ``Hybrid`` divides among the leaves:
 #
-#     p(answer) = 1 / (1 + leaves ** c / (exp(a) * (share + 0.01) ** b))
+#     p(answer) = 1 / (1 + counted ** c / (exp(a) * (share + 0.01) ** b)),  counted = leaves / (1 + leaves / 10,000)
 #
-# ``share`` is the best leaf's BM25 score as a share of the most that a leaf could score for the question: if even the best
-# match lacks most of the question's rare words, the index probably holds no answer. ``leaves`` is the number of searched
-# leaves: among many, some have a few of the words by chance. One formula holds for all embedders, since no number depends
-# on an embedder.
-#
-# The numbers were fitted by maximum likelihood (logistic regression) on questions of nine sets in five languages, in
-# indexes of 13 to 32,032 leaves, with questions that the documents do not answer. ``python benchmarks/answerable.py --fit``
-# fits them again, and ``benchmarks/calibration.py`` prints how reliable they are.
-ODDS = 11.35  # a
-COVERAGE = 4.15  # b
-SIZE = 0.665  # c
+# If even the best parent lacks most of the question's rare words, or all parents have about as many (``share``), the index
+# probably holds no answer. Among many leaves, some have a few of the words by chance; very many leaves have many subjects,
+# and so count less. The numbers were fitted by maximum likelihood on questions of eleven sets in seven languages, and on a
+# mixture of sets, in indexes of 13 to 90,876 leaves, with questions that the documents do not answer.
+# ``python benchmarks/answerable.py --fit`` fits them again, and ``benchmarks/calibration.py`` says how reliable they are.
+ODDS = 20.0  # a
+COVERAGE = 6.2  # b
+SIZE = 1.4  # c
+MANY = 10_000  # leaves
 SHARPNESS = 9.0  # of the relevances of scores of any kind
 
 LEAST_SHARE = 0.01  # gives odds to a question without a known word
@@ -216,7 +214,8 @@ LEAST_SHARE = 0.01  # gives odds to a question without a known word
 def answer_probability(share: float, leaves: int) -> float:
     """The probability, in [0, 1], that one of the leaves holds an answer."""
     share_known = min(max(share, 0.0), 1.0) + LEAST_SHARE
-    return 1 / (1 + float(max(leaves, 1) ** SIZE / (exp(ODDS) * share_known**COVERAGE)))
+    counted = 1 / (1 / max(leaves, 1) + 1 / MANY)
+    return 1 / (1 + float(counted**SIZE / (exp(ODDS) * share_known**COVERAGE)))
 
 
 def relevances(scores: Sequence[float]) -> list[float]:
