@@ -126,7 +126,7 @@ def test_a_passage_of_another_source_stands_for_no_leaf_and_keeps_its_score_and_
 
 
 def test_a_trace_that_is_made_later_is_made_once_and_equals_one_made_at_once():
-    calibrated = (Calibrated(3, 0.5),)
+    calibrated = (Calibrated(3, 0.5, 0.9),)
     made = []
 
     def make() -> Trace:
