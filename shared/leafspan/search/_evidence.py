@@ -61,11 +61,11 @@ def share_of_words(parents: NodeScores, wanted: NDArray[np.bool_] | None, scores
     import numpy as np
 
     among = parents.scores if wanted is None else np.where(wanted[parents.firsts], parents.scores, 0.0)
-    if scores.ideal <= 0 or not len(among):
+    best, sizes = float(among.max(initial=0.0)), parents.lasts - parents.firsts + 1
+    if best == 0 or scores.ideal <= 0:
         return 0.0
-    at, sizes = int(among.argmax()), parents.lasts - parents.firsts + 1
-    best, others = float(among[at]), max(scores.leaves - int(sizes[at]), 1)
-    mean = (float(parents.scores @ sizes) - best * int(sizes[at])) / others
+    of_best = int(sizes[among.argmax()])
+    mean = (float(parents.scores @ sizes) - best * of_best) / max(scores.leaves - of_best, 1)
     return max(0.0, best - mean) / scores.ideal
 
 

@@ -182,8 +182,8 @@ class LexicalIndex:
             most = leaves_with_most_evidence(nodes, request.scales, request.count, order)
             among = [hit.leaf for hit in hits] + shown(list(set(most.tolist()).difference(top.tolist())))
             words = words_of(question, self.analyzer if reading is None else read_as(self.analyzer, reading), idf)
-            found = share_of_words(larger[0], wanted, scores)
-            matches.append(LexicalMatches(hits, scores.ideal, nodes, among, words, has_words, scores.leaves, found))
+            share = share_of_words(larger[0], wanted, scores)
+            matches.append(LexicalMatches(hits, scores.ideal, nodes, among, words, has_words, scores.leaves, share))
         return matches
 
     def _own(self, texts: Sequence[str], readings: Sequence[int]) -> list[int | None]:

@@ -228,13 +228,12 @@ class Hybrid(Strategy):
         """Note which option removes all results."""
         best = pool.best(_LOOKED_THROUGH, with_summaries=self.summaries)
         documents = tuple(dict.fromkeys(each.leaf.document_id for each, _ in best))
-        answered = pool.probability_of_an_answer
-        if self.min_answer_probability is not None and answered < self.min_answer_probability:
+        answered, least = pool.probability_of_an_answer, self.min_answer_probability
+        if least is not None and answered < least:
             yield NoteWhyEmpty(
                 query,
-                "the probability that the index holds an answer is "
-                f"{shown_below(answered, self.min_answer_probability)}, below "
-                f"min_answer_probability={self.min_answer_probability:g}",
+                f"the probability that the index holds an answer is {shown_below(answered, least)}, below "
+                f"min_answer_probability={least:g}",
                 documents,
             )
         elif self.min_score is not None and best and best[0][1] < self.min_score:
@@ -247,8 +246,7 @@ def _candidates(pool: Pool, row: Row, loaded: Mapping[LeafId, Candidate]) -> lis
     for weighed, probability in row:
         own = loaded[weighed.leaf]
         calibrated = (Calibrated(weighed.leaf.ordinal, probability, pool.probability_of_an_answer),)
-        layer = own.summary.layer if own.summary else 0
-        trace = made_later(partial(_trace, pool, weighed, calibrated, layer), calibrated)
+        trace = made_later(partial(_trace, pool, weighed, calibrated, own.summary.layer if own.summary else 0), calibrated)
         candidates.append(Candidate(own.span, probability, trace, own.metadata, own.words, own.leaf, own.summary))
     return candidates
 

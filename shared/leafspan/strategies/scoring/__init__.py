@@ -198,17 +198,15 @@ def _best_first(scored: Iterable[tuple[K, float]]) -> list[tuple[K, float]]:
 #     p(answer) = 1 / (1 + counted ** c / (exp(a) * (share + 0.01) ** b)),  counted = leaves / (1 + leaves / 10,000)
 #
 # If even the best parent lacks most of the question's rare words, or all parents have about as many (``share``), the index
-# probably holds no answer. Among many leaves, some have a few of the words by chance; very many leaves have many subjects,
-# and so count less. The numbers were fitted by maximum likelihood on questions of eleven sets in seven languages, and on a
-# mixture of sets, in indexes of 13 to 90,876 leaves, with questions that the documents do not answer.
-# ``python benchmarks/answerable.py --fit`` fits them again, and ``benchmarks/calibration.py`` says how reliable they are.
+# probably holds no answer. Among many leaves, some have a few of the words by chance; very many have many subjects, and so
+# count less. The numbers were fitted by maximum likelihood on eleven sets in seven languages, and on a mixture of sets, in
+# indexes of 13 to 90,876 leaves: ``benchmarks/answerable.py --fit``. ``benchmarks/calibration.py`` measures them.
 ODDS = 20.0  # a
 COVERAGE = 6.2  # b
 SIZE = 1.4  # c
 MANY = 10_000  # leaves
-SHARPNESS = 9.0  # of the relevances of scores of any kind
-
 LEAST_SHARE = 0.01  # gives odds to a question without a known word
+SHARPNESS = 9.0  # of the relevances of scores of any kind
 
 
 def answer_probability(share: float, leaves: int) -> float:
