@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     MaskedArrays = tuple[Mapping[str, NDArray[Any]], Mask | None]
 
 
-_MOST_CACHED = 5_000  # documents to cache, since queries often meet the same ones
+_MOST_CACHED = 20_000  # documents to cache, since queries often meet the same ones: some 300 bytes each
 
 
 class OpenSegment:
