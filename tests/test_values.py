@@ -136,7 +136,7 @@ def test_a_trace_that_is_made_later_is_made_once_and_equals_one_made_at_once():
     trace = made_later(make, calibrated)
     assert trace.calibrated == calibrated
     assert not made
-    with pytest.raises(AttributeError, match="a trace has no 'steps'"):
+    with pytest.raises(AttributeError, match="'Trace' object has no attribute 'steps'"):
         _ = trace.steps  # type: ignore[attr-defined]
     assert not made
     assert trace.layer == 1

@@ -258,7 +258,7 @@ class _MadeLater:
 
         def __getattr__(self, name: str) -> object:
             if name not in Trace.__slots__:
-                raise AttributeError(f"a trace has no {name!r}")
+                return object.__getattribute__(self, name)  # raises the usual error
             made = self._make()  # two threads may both do this
             for each in Trace.__slots__:
                 object.__setattr__(self, each, getattr(made, each))
