@@ -24,7 +24,6 @@ ALLOWED = {
     ("shared/leafspan/filters/_builder.py", "TypeError"),
     ("shared/leafspan/filters/_expression.py", "TypeError"),
     ("shared/leafspan/errors.py", "AttributeError"),
-    ("shared/leafspan/trace.py", "AttributeError"),
     # caught where the id of the document is known, which a DamagedIndex names
     ("shared/leafspan/documents/_leaves.py", "ValueError"),
     ("shared/leafspan/indexing/_examining.py", "ValueError"),
