@@ -13,7 +13,7 @@ from leafspan.strategies._over_base import check_base, retrieve_leaves
 from leafspan.strategies._requests import Load, RetrievalContext, StrategyFlow
 from leafspan.strategies._strategy import Strategy
 from leafspan.strategies.scoring import relevances
-from leafspan.values import Candidate, LeafId, Query
+from leafspan.values import Candidate, LeafId, Query, Span
 
 _LEAST = 24  # fewest leaves to get from the base, and passages to choose without ``k``
 _WORDS_A_LEAF = 15  # gets more leaves than a budget can hold, since some are skipped
@@ -81,9 +81,7 @@ class RelevantSegments(Strategy):
         segments = []
         for hits, ids in zip(results, gaps, strict=True):
             between = [loaded[id_] for id_ in ids]
-            probabilities, certainty = _probabilities(hits)
-            # Cubes, so that short leaves of little probability do not take the place of one more probable leaf.
-            relevance = {hit.span: each**3 for hit, each in zip(hits, probabilities, strict=True)}
+            relevance, certainty = _relevance(hits)
             # If the best leaf is improbable, its neighbours hardly belong to the answer.
             run_cost = self.run_cost * sqrt(certainty)
             runs, others = runs_within_budget(
@@ -99,12 +97,15 @@ class RelevantSegments(Strategy):
         return segments
 
 
-def _probabilities(hits: Sequence[Candidate]) -> tuple[list[float], float]:
-    """The hits' scores and the best one if they are probabilities, otherwise shares of 1, and 1."""
+def _relevance(hits: Sequence[Candidate]) -> tuple[dict[Span, float], float]:
+    """The relevance of each hit, and the probability of the best one, which is 1 if scores are no probabilities."""
     scores = [each.score for each in hits]
     if all(each.trace.calibrated and each.trace.calibrated[-1].probability == each.score for each in hits):
-        return scores, max(scores, default=0.0)
-    return relevances(scores), 1.0
+        # Cubes, so that short leaves of little probability do not take the place of one more probable leaf.
+        relevance, certainty = [each**3 for each in scores], max(scores, default=0.0)
+    else:
+        relevance, certainty = relevances(scores), 1.0
+    return {hit.span: each for hit, each in zip(hits, relevance, strict=True)}, certainty
 
 
 DEFAULT: Strategy = RelevantSegments()
