@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leafspan import Analyzer, Document, F, HierarchicalSplitter, Hybrid, Index
-from leafspan.lexical import NodeScores
-from leafspan.search._evidence import best_nodes, leaves_with_most_evidence
+from leafspan.lexical import NodeScores, Scores
+from leafspan.search._evidence import best_nodes, leaves_with_most_evidence, share_of_words
 from leafspan.strategies import MatchingNodes, NodeHit, ScaleWeights
 from leafspan.strategies._hybrid_pool import EVIDENCE, Pool
 from leafspan.trace import Contribution
@@ -79,6 +79,22 @@ def test_a_larger_node_counts_by_how_far_it_and_the_best_one_stand_out():
     assert not len(best_nodes(scales(4.0, 4.0), None)[0].firsts)
     others = best_nodes(scales(4.0, 3.0, 3.0), np.array([True, True, True, True, False, False]))[0]
     assert (others.firsts.tolist(), others.shares.tolist()) == ([0], [0.25 * 0.25])
+
+
+def test_the_words_found_are_those_of_the_best_parent_beyond_the_mean_of_the_others():
+    def found(*parents: float, wanted: list[bool] | None = None, ideal: float = 10.0, leaves: int | None = None) -> float:
+        of_leaves = Scores(np.zeros(2 * len(parents)), None, ideal, leaves or 2 * len(parents))
+        return share_of_words(scales(*parents)[0], None if wanted is None else np.repeat(wanted, 2), of_leaves)
+
+    assert found(4.0, 2.0, 0.0) == pytest.approx((4.0 - 1.0) / 10)
+    assert found(4.0) == 0.4  # no other parent
+    assert found(4.0, 4.0) == 0.0  # all have the same words
+    assert found(2.0, 4.0, wanted=[True, False]) == 0.0  # a better one is filtered out
+    assert found(4.0, 2.0, wanted=[True, False]) == pytest.approx((4.0 - 2.0) / 10)
+    assert found(4.0, 0.0, leaves=2) == 0.4  # the other one is not counted
+    assert found(0.0, 0.0) == found(4.0, ideal=0.0) == found() == 0.0
+    twice = scales(4.0, 2.0)[0]._replace(lasts=np.array([1, 5]))  # the second parent has four leaves, so it counts twice
+    assert share_of_words(twice, None, Scores(np.zeros(6), None, 10.0, 6)) == pytest.approx((4.0 - 2.0) / 10)
 
 
 @examples(150)

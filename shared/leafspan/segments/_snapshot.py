@@ -163,8 +163,7 @@ class MirrorSnapshot:
             return []
         numbers = self._firsts.searchsorted(wanted, side="right") - 1
         ordinals = (wanted - self._firsts.take(numbers)).tolist()
-        cache = self._documents
-        documents = [cache.get(number) or self._document(number) for number in numbers.tolist()]
+        documents = [self._documents.get(number) or self._document(number) for number in numbers.tolist()]
         # Like LeafId(id, version, ordinal) for each, in half the time: a query meets hundreds of leaves.
         return list(map(tuple.__new__, repeat(LeafId), zip(*zip(*documents, strict=True), ordinals, strict=True)))
 
