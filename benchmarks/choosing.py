@@ -153,7 +153,7 @@ def measure(folder: Path, sets: Sequence[str], count: int, stack: ExitStack) -> 
     for name in sets:
         documents, questions = load_documents(folder, name), questions_to_choose_on(folder, name, count)
         texts = {document["id"]: document["text"] for document in documents}
-        index = stack.enter_context(index_of(documents, tree=False))
+        index = stack.enter_context(index_of(documents))
         parts = {"": name in WITHIN_REPORTS} | ({"within, ": True} if name in PAGE_SETS else {})
         asked = {
             part: [
@@ -278,7 +278,7 @@ def report_other_embedders(folder: Path, sets: Sequence[str], count: int) -> lis
         documents, questions = load_documents(folder, name), evenly_spaced(load_questions(folder, name), count)
         texts = {document["id"]: document["text"] for document in documents}
         embedder = random_projection(texts.values())
-        with index_of(documents, tree=False, embedder=embedder) as index:
+        with index_of(documents, embedder=embedder) as index:
             ranked = rank(index, questions, RANKED, RANKED_LEAVES[name], name in WITHIN_REPORTS)
         found = {row: judge_words(questions, texts, each[BUDGETS[0]], is_page=False) for row, each in ranked.items()}
         print(f"\n{name}: {len(questions)} questions, {embedder.name}")

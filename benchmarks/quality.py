@@ -94,13 +94,12 @@ OVER_VECTORS: dict[str, Strategy] = {
 STRATEGIES: dict[str, Strategy] = {
     "BM25": BM25(),
     "Hybrid": Hybrid(),
-    "Hybrid, a bonus from summaries": Hybrid(summary_bonus=0.2),
     "ParentDocument": ParentDocument(),
     "SentenceWindow": SentenceWindow(),
     "AutoMerging": AutoMerging(),
     "RelevantSegments": RelevantSegments(),
 }
-SEGMENTS, FROM_ABOVE = "RelevantSegments", "Hybrid, a bonus from summaries"
+SEGMENTS = "RelevantSegments"
 PLAIN = HybridWith(LEAVES_ALONE, Hybrid(references=0))
 """Hybrid with only BM25, vectors and neighbours."""
 OVER_PLAIN: dict[str, Strategy] = {  # by the name of the strategy that is compared with it
@@ -129,7 +128,6 @@ RANKED_TARGETS: dict[str, dict[int, float]] = {  # of Hybrid, if all ranked leav
 RANKED_MEANS = {"long_documents": 0.74, "annual_reports": 0.56, "hotpotqa": 0.905}  # the same, over all budgets
 NO_WORSE = {  # than the strategy named, at these budgets, by more than this
     SEGMENTS: ("Hybrid", (150, 300), 0.01),
-    FROM_ABOVE: ("Hybrid", (150, 300, 600, 1200), 0.01),
 }
 DOCUMENT_TARGETS = {"scifact": 0.695, "cranfield": 0.535}  # of Hybrid, which also must not be worse than BM25 and Vector
 PEER_OF = {"SentenceWindow over Vector": WINDOWS, "AutoMerging over Vector": MERGING}
@@ -187,18 +185,10 @@ def main() -> int:
 
 
 @contextmanager
-def index_of(documents: Documents, *, tree: bool = True, embedder: Embedder | str | None = None) -> Iterator[Index]:
-    """An index of the documents that exists as long as the block.
-
-    Args:
-        documents: The documents.
-        tree: Whether it has a tree. Default: True.
-        embedder: The embedder. Default: the bundled one.
-    """
+def index_of(documents: Documents, *, embedder: Embedder | str | None = None) -> Iterator[Index]:
+    """An index of the documents that exists as long as the block. Default embedder: the bundled one."""
     with tempfile.TemporaryDirectory() as folder, Index.open(folder, embedder=embedder) as index:
         index.add([Document(each["id"], each["text"], each["title"]) for each in documents], progress=False)
-        if tree:
-            index.build_tree(progress=False)
         yield index
 
 
@@ -440,7 +430,7 @@ def report_pages(name: str, documents: Documents, questions: Questions, embedder
     strategies = {**RANKED, SEGMENTS: RelevantSegments()}
     texts = {document["id"]: document["text"] for document in documents}
     figures: list[Figure] = []
-    with index_of(documents, tree=False, embedder=embedder) as index:
+    with index_of(documents, embedder=embedder) as index:
         for where, within in (("all reports", False), ("within the right one", True)):
             part = f"{name}, {where}"
             results = retrieve(index, questions, strategies, PAGE_BUDGETS, within)

@@ -62,7 +62,7 @@ class Remembered:
         self._context = RetrievalContext(candidates, k=candidates, where=where)
         self._answers: dict[Any, Any] = {}
         self._matches: dict[LexicalSearch, Any] = {}
-        self._loaded: dict[LeafId, Candidate | None] = {}
+        self._loaded: dict[LeafId, Candidate] = {}
         self._similar: dict[tuple[tuple[str, ...], LeafId], float] = {}
         self._mentions: dict[tuple[LeafId, str | None], list[Mention]] = {}
 
@@ -107,12 +107,10 @@ class Remembered:
         return self._matches[request]
 
     def _load(self, request: Load) -> dict[LeafId, Candidate]:
-        new = tuple(_new((*request.ids, *request.optional), self._loaded))
+        new = tuple(_new(request.ids, self._loaded))
         if new:
-            answer = self._ask(Load((), new))
-            self._loaded.update((id_, answer.get(id_)) for id_ in new)
-        loaded = {id_: self._loaded[id_] for id_ in (*request.ids, *request.optional)}
-        return {id_: found for id_, found in loaded.items() if found is not None}
+            self._loaded.update(self._ask(Load(new)))
+        return {id_: self._loaded[id_] for id_ in request.ids}
 
     def _compare(self, request: SoftMatches) -> list[list[float]]:
         rows = [[(tuple(words), id_) for id_ in ids] for words, ids in zip(request.words, request.ids, strict=True)]

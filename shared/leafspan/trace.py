@@ -82,7 +82,6 @@ class Fused:
         score: The sum of all contributions and bonuses. For ``Hybrid``, the logarithm of the leaf's weight: see
             docs/scores.md.
         neighbour_bonus: What the better neighbour adds.
-        summary_bonus: What the best summary above the leaf adds.
         query: Phrasing of the question, or None if there was only one.
         reference: What a leaf that mentions this document adds, or None.
     """
@@ -93,7 +92,6 @@ class Fused:
     contributions: tuple[Contribution, ...]
     score: float
     neighbour_bonus: float = 0.0
-    summary_bonus: float = 0.0
     query: str | None = None
     reference: Reference | None = None
 
@@ -106,7 +104,7 @@ class Fused:
     def has_parts_beside_lists(self) -> bool:
         """Whether the score has more parts than the lists that found the result, such as larger nodes or neighbours."""
         has_lists = any(each.source.startswith(_OF_LARGER_NODES) or each.source == _SOFT for each in self.contributions)
-        return has_lists or self.neighbour_bonus > 0 or self.summary_bonus > 0 or self.reference is not None
+        return has_lists or self.neighbour_bonus > 0 or self.reference is not None
 
     @property
     def reference_bonus(self) -> float:
@@ -522,8 +520,6 @@ def _in_short(fused: Fused, leaves: str) -> str:
         reasons.append("stands in a larger piece with words of the question")
     if fused.neighbour_bonus:
         reasons.append("stands beside a leaf that matches")
-    if fused.summary_bonus:
-        reasons.append("stands below a summary that matches")
     if fused.reference is not None:
         reasons.append(f"is mentioned, as {_shortened(repr(fused.reference.written))}, by a leaf that matches")
     first = ", ".join(reasons[:-1])
@@ -536,8 +532,6 @@ def _fusion(fused: Fused, leaves: str) -> str:
     ]
     if fused.neighbour_bonus:
         shares.append(f"{fused.neighbour_bonus:.3f} from a neighbour")
-    if fused.summary_bonus:
-        shares.append(f"{fused.summary_bonus:.3f} from a summary above")
     if fused.reference is not None:
         by = fused.reference
         shares.append(f"{by.bonus:.3f} from {_shortened(repr(by.leaf))}, which mentions {_shortened(repr(by.written))}")

@@ -214,9 +214,9 @@ def test_what_this_version_writes_stays_readable():
     plain, _ = parse_config("""
 strategy:
   type: sentence-window
-  base: {type: hybrid, weights: [0.6, 0.4], references: 0.4, aliases: also, summary_bonus: 0.1}
+  base: {type: hybrid, weights: [0.6, 0.4], references: 0.4, aliases: also}
 """)
-    hybrid = Hybrid(weights=(0.6, 0.4), references=0.4, aliases="also", summary_bonus=0.1)
+    hybrid = Hybrid(weights=(0.6, 0.4), references=0.4, aliases="also")
     assert Config.from_dict(plain) == Config(strategy=SentenceWindow(base=hybrid))
     text = """
 strategy: {type: auto-merging, base: {type: hybrid, weights: [0.7, 0.3], min_answer_probability: 0.4}, threshold: 0.5}

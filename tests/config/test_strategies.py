@@ -67,7 +67,6 @@ LEGS = st.one_of(
         bm25=st.none() | BM25S,
         instruction=TEXTS,
         summaries=st.booleans(),
-        summary_bonus=SHARES,
         references=SHARES,
         aliases=st.none() | TEXTS,
     ),

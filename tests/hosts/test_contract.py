@@ -322,8 +322,8 @@ BAD_OPTIONS: list[tuple[str, dict[str, Any], str]] = [
     ),
     (
         "HybridRetriever",
-        {"sumary_bonus": 0.2},
-        "HybridRetriever has no option 'sumary_bonus'; did you mean 'summary_bonus'?",
+        {"referenes": 0.2},
+        "HybridRetriever has no option 'referenes'; did you mean 'references'?",
     ),
     (
         "EnsembleRetriever",

@@ -66,8 +66,8 @@ def test_an_option_that_is_assigned_counts_from_then_on(host: Any, shared_index:
 def test_and_is_checked(host: Any, shared_index: Index):
     retriever = host.HybridRetriever(shared_index)
     ASKS[host](retriever)
-    retriever.summary_bonus = 2
-    with pytest.raises(InvalidArgument, match="summary_bonus must be"):
+    retriever.references = 2
+    with pytest.raises(InvalidArgument, match="references must be"):
         ASKS[host](retriever)
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leafspan import BM25Settings, F, Hybrid, Index, InvalidArgument, Passage, Query
+from leafspan import BM25Settings, F, Hybrid, Index, InvalidArgument, Query
 from leafspan.strategies import (
     Embed,
     FindMentions,
@@ -25,7 +25,7 @@ from leafspan.strategies import (
 from leafspan.strategies._hybrid_pool import EVIDENCE, Evidence, Pool
 from leafspan.strategies.scoring import answer_probability
 from leafspan.trace import Contribution, Trace
-from leafspan.values import Candidate, Covered, LeafId, Span, Summary
+from leafspan.values import Candidate, LeafId, Span
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
 from tests.profiles import examples
 from tests.strategies.answers import V, hits, leaf, matches
@@ -43,27 +43,19 @@ def found_by(
     *,
     size: int = 10,
     count: int = 24,
-    summaries: dict[str, float] | None = None,
-    covers: tuple[int, int] = (0, 0),
     mentions: dict[str, list[Mention]] | None = None,
 ):
     """The results of one query whose two searches find these leaves, by name; each document has ``size`` leaves.
 
-    The leaves mention these documents. The vectors find these summaries. ``covers`` is the first and the last leaf of
-    document a below each of them.
+    The leaves mention these documents.
     """
     asking = hybrid.retrieve([Query("?")], RetrievalContext(count))
     assert asking.send(None) == Embed((f"{hybrid.instruction}?",))
-    search, match, *among_summaries = asking.send([[1.0, 0.0]])
+    search, match = asking.send([[1.0, 0.0]])
     assert isinstance(search, VectorSearch)
     assert isinstance(match, LexicalSearch)
     assert (match.count, search.count) == (max(100, count), max(50, count))
-    answers: list[Any] = [[hits(near)], [matches(words, size=size)]]
-    if among_summaries:
-        assert [(type(each), each.summaries) for each in among_summaries] == [(VectorSearch, True), (LexicalSearch, True)]
-        answers += [[hits(summaries or {})], [LexicalMatches([], 10.0)]]
-    load = asking.send(tuple(answers))
-    summary = Summary(1, ("below",), (Covered("a", V, *covers, 0, 0),))
+    load = asking.send(([hits(near)], [matches(words, size=size)]))
     known = {LeafId(name[0], V, int(name[1:])): each for name, each in (mentions or {}).items()}
     while True:
         if isinstance(load, FindMentions):
@@ -72,12 +64,11 @@ def found_by(
         else:
             assert isinstance(load, Load)
             answer = {}
-            for id_ in (*load.ids, *load.optional):
+            for id_ in load.ids:
                 document, _, ordinal = id_
                 if ordinal < size:
                     span = Span(document, V, ordinal, ordinal, (ordinal, 0))
-                    is_summary = f"{document}{ordinal}" == SUMMARY
-                    answer[id_] = Candidate(span, 0.0, Trace(), {}, words=1, summary=summary if is_summary else None)
+                    answer[id_] = Candidate(span, 0.0, Trace(), {}, words=1)
         try:
             load = asking.send(answer)
         except StopIteration as stop:
@@ -241,28 +232,6 @@ def test_leaves_score_the_same_whether_summaries_are_searched_too(tmp_path):
             assert any(p.layer for p in both)
 
 
-def test_every_leaf_below_one_of_the_best_summaries_gets_a_share_of_its_weight(tmp_path):
-    with Index.open(tmp_path / "kb", splitter=SPLITTER) as index:
-        index.add(DOCUMENTS)
-        index.build_tree()
-        every = index.retrieve(QUESTIONS[0], replace(PLAIN, summaries=True), k=200, candidates=200)
-        leaves = {p.id: p for p in index.retrieve(QUESTIONS[0], replace(PLAIN, summary_bonus=1.0), k=200)}
-        above = {id_: [weight(p) for p in every if p.layer and id_ in covered(p)] for id_ in leaves}
-        assert max(map(len, above.values())) > 1  # a leaf has summaries of several layers above it; the best one counts
-        for id_, weights in above.items():
-            fused = leaves[id_].trace.fused[0]
-            own = exp(fused.score - fused.summary_bonus)
-            assert exp(fused.score) - own == pytest.approx(max(weights, default=0))
-
-
-def weight(passage: Passage) -> float:
-    return exp(passage.trace.fused[0].score)
-
-
-def covered(summary: Passage) -> set[str]:
-    return {str(id_) for run in summary.summary.covers for id_ in run.leaf_ids}
-
-
 def test_a_summary_that_is_first_in_both_searches_weighs_as_much_as_the_best_leaf():
     pool = Pool(
         matches({SUMMARY: 9.0, "a1": 9.0, "b1": 6.0}),
@@ -272,16 +241,6 @@ def test_a_summary_that_is_first_in_both_searches_weighs_as_much_as_the_best_lea
     )
     pool.weigh_summaries()
     assert pool.summaries == {leaf(SUMMARY): pytest.approx(exp(WORDS + VECTORS))}
-
-
-def test_the_leaves_below_a_summary_get_a_share_and_those_beside_them_do_not():
-    hybrid = replace(PLAIN, summary_bonus=0.25)
-    words, near = {"a1": 9.0, "a2": 6.0, "a5": 3.0}, {"a1": 0.8, "a5": 0.4}
-    found = found_by(hybrid, words, near, summaries={SUMMARY: 0.8}, covers=(2, 8))
-    of_summary = exp(VECTORS / (WORDS + VECTORS) * (WORDS + VECTORS))
-    bonuses = {name: each.trace.fused[0].summary_bonus for name, each in found.items()}
-    assert {name for name, bonus in bonuses.items() if bonus} == {"a2", "a3", "a4", "a5", "a6", "a7", "a8"}
-    assert evidence(found)["a8"] == log(1 + 0.25 * of_summary)  # only the summary was found
 
 
 @pytest.mark.parametrize(

@@ -131,7 +131,7 @@ def test_a_leaf_of_the_right_section_is_found_without_a_word_of_the_question(ind
 def test_the_parts_of_a_score_add_up_to_it(index: Index):
     for passage in index.retrieve("Which insects dance in the hive?", MORE, k=10):
         (fused,) = passage.trace.fused
-        parts = [*(each.share for each in fused.contributions), fused.neighbour_bonus, fused.summary_bonus]
+        parts = [*(each.share for each in fused.contributions), fused.neighbour_bonus]
         assert fused.score == pytest.approx(sum(parts))
 
 

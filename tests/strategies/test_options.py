@@ -66,7 +66,6 @@ def test_the_default_of_an_option_is_the_one_that_is_documented(kind: type, opti
             lambda: Hybrid(min_answer_probability=2),
             "min_answer_probability must be a number in [0, 1], got 2",
         ),
-        (lambda: Hybrid(summary_bonus=-1), "summary_bonus must be a number in [0, 1], got -1"),
         (lambda: Vector(instruction=5), "instruction must be a string, got 5"),
         (lambda: RetrievalContext(10, k=0), "k must be a whole number >= 1, got 0"),
         (lambda: RetrievalContext(0), "candidates must be a whole number >= 1, got 0"),

@@ -97,7 +97,6 @@ def hybrids(draw: st.DrawFn, spans: bool = False) -> Hybrid:
     return Hybrid(
         weights=draw(st.sampled_from([(0.7, 0.3), (1, 9), (99, 1)])),
         summaries=summaries,
-        summary_bonus=draw(shares),
         references=draw(shares),
     )
 
@@ -155,7 +154,7 @@ def check(passage: Passage) -> None:
     trace = passage.trace
     for fused in trace.fused:
         parts = [part.share for part in fused.contributions]
-        bonuses = [fused.neighbour_bonus, fused.summary_bonus, fused.reference_bonus]
+        bonuses = [fused.neighbour_bonus, fused.reference_bonus]
         assert math.isclose(sum(parts) + sum(bonuses), fused.score, abs_tol=1e-9), fused
         assert min(bonuses) >= 0, fused
         if fused.method in ("rrf", "relative_score", "evidence"):
@@ -197,7 +196,6 @@ def test_the_parts_of_every_trace_add_up_to_its_score(kb: Index, strategy: Strat
     "strategy",
     [
         Tree(),
-        Tree(base=Hybrid(summary_bonus=1)),
         MultiQuery(base=Tree(), phrasings=ASKED[:2]),
         Ensemble(retrievers=[Tree(), RelevantSegments(), BM25()]),
         Rerank(base=Tree(), diversity=0.5),

@@ -69,7 +69,6 @@ class HybridOptions:
     bm25: BM25Settings | None = None
     instruction: str = ""
     summaries: bool = False
-    summary_bonus: float = 0.0
     references: float = 0.8
     aliases: str | None = "aliases"
 

@@ -228,8 +228,7 @@ class IndexAnswers:
         return (yield [Call(soft_matches_of, (words, [texts[id_] for id_ in ids])) for words, ids in pairs])  # type: ignore[no-any-return]
 
     def _load(self, request: Load) -> Flow[dict[LeafId, Candidate]]:
-        ids = (*request.ids, *request.optional)
-        summaries, leaves = _split(ids)
+        summaries, leaves = _split(request.ids)
         loaded = (yield from self._load_leaves(leaves)) if leaves else {}
         if summaries:
             for candidate, text in (yield from self._summaries.load(summaries)):

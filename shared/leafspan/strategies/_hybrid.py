@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from heapq import nlargest
 from itertools import chain
 from math import inf
 from typing import TypeAlias
@@ -31,10 +30,8 @@ from leafspan.strategies._strategy import Strategy
 from leafspan.trace import Calibrated, Trace, TracedHit, made_later
 from leafspan.values import Candidate, LeafId, Query
 
-_SUMMARIES_LOOKED_AT = 50
 _LOOKED_THROUGH = 6  # best leaves whose texts are searched for mentions
 Row: TypeAlias = list[tuple[Weighed, float]]  # the best leaves of a query, each with its probability
-_WIDEST = 1_000  # leaves below a summary; a summary of more leaves gives no bonus
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,8 +54,6 @@ class Hybrid(Strategy):
         instruction: Text before each query when it is embedded. Default: none.
         summaries: Whether to search the summaries of the index's trees as well, as if they were leaves without
             neighbours. Default: False.
-        summary_bonus: Share, in [0, 1], of the weight of the best summary above a leaf to add to the leaf's, even if the
-            summary is no result. For questions about a theme. Default: 0.
         references: Share of their weight, in [0, 1], that the six best leaves pass on to documents that they mention by
             a rare title, an alias, a link or a path. Default: 0.8. At 0, texts are not searched for mentions.
         aliases: Metadata key under which documents have further names, a text or a list of texts. Default: ``"aliases"``.
@@ -76,7 +71,6 @@ class Hybrid(Strategy):
     bm25: BM25Settings | None = None
     instruction: str = ""
     summaries: bool = False
-    summary_bonus: float = 0.0
     references: float = 0.8
     aliases: str | None = "aliases"
 
@@ -96,7 +90,6 @@ class Hybrid(Strategy):
         check_bm25(self.bm25)
         check_text("instruction", self.instruction)
         check_flag("summaries", self.summaries)
-        check_number("summary_bonus", self.summary_bonus, at_least=0, at_most=1)
         check_number("references", self.references, at_least=0, at_most=1)
         if self.aliases is not None:
             check_text("aliases", self.aliases)
@@ -108,11 +101,6 @@ class Hybrid(Strategy):
     @property
     def query_instruction(self) -> str:
         return self.instruction
-
-    @property
-    def searches_summaries(self) -> bool:
-        """Whether summaries are searched, as results or for their bonus."""
-        return self.summaries or self.summary_bonus > 0
 
     @property
     def returns_all(self) -> bool:
@@ -137,27 +125,28 @@ class Hybrid(Strategy):
         near, matches = yield from search(
             VectorSearch(vectors, by_vectors, context.where),
             LexicalSearch(texts, by_words, context.where, self.bm25, scales=evidence.scales),
-            summaries=self.searches_summaries,
+            summaries=self.summaries,
         )
         words = iter(matches)
         pools = [
-            Pool(next(words) if query.text else None, hits, evidence, with_summaries=self.searches_summaries)
+            Pool(next(words) if query.text else None, hits, evidence, with_summaries=self.summaries)
             for query, hits in zip(queries, near, strict=True)
         ]
         yield from self._add_soft_matches([pool for pool in pools if pool.words])
-        if self.searches_summaries:
-            yield from self._add_summaries(pools)
+        if self.summaries:
+            for pool in pools:
+                pool.weigh_summaries()
         # ``k`` and ``min_score`` must not change the score that a leaf gets from mentions in other leaves.
         looked_through = _LOOKED_THROUGH if self.references else 0
         rows = [self._best(pool, max(context.results, looked_through), looked_through) for pool in pools]
-        loaded = yield from self._load(pools, rows, {})
-        if self.references and (yield from self._note_mentions(pools, rows, loaded, context)):
+        loaded = yield from self._load(rows, {})
+        if self.references and (yield from self._note_mentions(pools, rows, context)):
             rows = [self._best(pool, context.results) for pool in pools]
-            loaded = yield from self._load(pools, rows, loaded)
+            loaded = yield from self._load(rows, loaded)
         results = []
         for query, pool, row in zip(queries, pools, rows, strict=True):
             good = [each for each in row[: context.results] if self.min_score is None or each[1] >= self.min_score]
-            results.append(_candidates(pool, [each for each in good if each[0].leaf in loaded], loaded))
+            results.append(_candidates(pool, good, loaded))
             if not pool.is_empty and not results[-1]:
                 yield from self._note_why_empty(query, pool)
         return results
@@ -170,20 +159,12 @@ class Hybrid(Strategy):
         least = -inf if self.min_score is None else self.min_score
         return [each for number, each in enumerate(best) if number < at_least or each[1] >= least]
 
-    def _load(
-        self, pools: Sequence[Pool], rows: Sequence[Row], loaded: Mapping[LeafId, Candidate]
-    ) -> StrategyFlow[dict[LeafId, Candidate]]:
-        """The best leaves of each query and those loaded before. A leaf below an old summary may no longer exist."""
-        certain: dict[LeafId, None] = {}
-        optional: dict[LeafId, None] = {}
-        for pool, row in zip(pools, rows, strict=True):
-            for each, _ in row:
-                if each.leaf not in loaded:
-                    below_a_summary = each.leaf in pool.from_summaries and not pool.has(each.leaf)
-                    (optional if below_a_summary else certain)[each.leaf] = None
-        if not certain and not optional and loaded:
-            return {**loaded}
-        more: dict[LeafId, Candidate] = yield Load(tuple(certain), tuple(optional))
+    def _load(self, rows: Sequence[Row], loaded: dict[LeafId, Candidate]) -> StrategyFlow[dict[LeafId, Candidate]]:
+        """The best leaves of each query and those loaded before."""
+        ids = dict.fromkeys(each.leaf for row in rows for each, _ in row if each.leaf not in loaded)
+        if loaded and not ids:
+            return loaded
+        more: dict[LeafId, Candidate] = yield Load(tuple(ids))
         return {**loaded, **more}
 
     def _add_soft_matches(self, pools: Sequence[Pool]) -> StrategyFlow[None]:
@@ -194,30 +175,9 @@ class Hybrid(Strategy):
             for pool, leaves, scores in zip(pools, compared, rows, strict=True):
                 pool.add_soft_matches(leaves, scores)
 
-    def _add_summaries(self, pools: Sequence[Pool]) -> StrategyFlow[None]:
-        """Weigh the summaries, and add what each leaf has from the best summary above it."""
-        for pool in pools:
-            pool.weigh_summaries()
-        if not self.summary_bonus:
-            return
-        best = [nlargest(_SUMMARIES_LOOKED_AT, pool.summaries.items(), key=lambda item: item[1]) for pool in pools]
-        loaded: dict[LeafId, Candidate] = yield Load(tuple({leaf: None for row in best for leaf, _ in row}))
-        for pool, row in zip(pools, best, strict=True):
-            for leaf, weight in reversed(row):  # the best one last
-                summary = loaded[leaf].summary
-                assert summary is not None
-                if summary.size <= _WIDEST:
-                    below = (leaf for run in summary.covers for leaf in run.leaves)
-                    pool.from_summaries |= dict.fromkeys(below, self.summary_bonus * weight)
-
-    def _note_mentions(
-        self, pools: Sequence[Pool], rows: Sequence[Row], loaded: Mapping[LeafId, Candidate], context: RetrievalContext
-    ) -> StrategyFlow[bool]:
+    def _note_mentions(self, pools: Sequence[Pool], rows: Sequence[Row], context: RetrievalContext) -> StrategyFlow[bool]:
         """Note the documents that each pool's best leaves mention, and return whether there are any."""
-        best = [
-            [each.leaf for each, _ in row if not each.leaf.is_summary and each.leaf in loaded][:_LOOKED_THROUGH]
-            for row in rows
-        ]
+        best = [[each.leaf for each, _ in row if not each.leaf.is_summary][:_LOOKED_THROUGH] for row in rows]
         ids = tuple(dict.fromkeys(chain.from_iterable(best)))
         mentions: dict[LeafId, list[Mention]] = (yield FindMentions(ids, context.where, self.aliases)) if ids else {}
         for pool, leaves in zip(pools, best, strict=True):

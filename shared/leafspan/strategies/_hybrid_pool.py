@@ -63,13 +63,12 @@ BALANCE = (0.7, 0.3)  # the weights of words and of vectors that leave this evid
 
 
 class Weighed(NamedTuple):
-    """A leaf or summary with its weight: of its evidence, from a neighbour, from a summary, and from a mention."""
+    """A leaf or summary with its weight: of its evidence, from a neighbour, and from a mention."""
 
     leaf: LeafId
     weight: float
     own: float
     neighbour: float = 0.0
-    summary: float = 0.0
     mention: float = 0.0
 
 
@@ -77,9 +76,8 @@ class Pool:
     """The leaves that two searches found for a query, with their neighbours.
 
     The evidence for a leaf is the sum of its parts, and its weight is ``exp(evidence)``, which is 1 without evidence. To
-    this come shares of what evidence adds to its better neighbour, of the weight of the best summary above it, and of the
-    weight of a leaf that mentions its document. Its probability is its share of all weights, times the probability that the
-    index holds an answer.
+    this come shares of what evidence adds to its better neighbour, and of the weight of a leaf that mentions its document.
+    Its probability is its share of all weights, times the probability that the index holds an answer.
     """
 
     def __init__(
@@ -93,7 +91,6 @@ class Pool:
         self.words = matches.words
         self._soft: dict[LeafId, tuple[float, float]] = {}
         self.summaries: dict[LeafId, float] = {}  # their weights
-        self.from_summaries: dict[LeafId, float] = {}  # what leaves have from the best summary above them
         self.references: Mapping[LeafId, Reference] = {}  # what leaves have from mentions
 
         of_vectors = [hit for hit in near if not hit.leaf.is_summary] if with_summaries else near
@@ -126,7 +123,7 @@ class Pool:
         return not len(self._numbers)
 
     def best_leaves(self, count: int) -> list[LeafId]:
-        """The leaves with the highest weights, without what they have from summaries and mentions."""
+        """The leaves with the highest weights, without what they have from mentions."""
         places = (divmod(number, _DOCUMENT) for number in self._numbers[self._best_first[:count]].tolist())
         return [LeafId._make((*self._documents[place], ordinal)) for place, ordinal in places]
 
@@ -179,8 +176,8 @@ class Pool:
             leaf: Weighed(leaf, weight + bonus, weight, bonus)
             for leaf, weight, bonus in zip(self.best_leaves(count), own, neighbours, strict=True)
         }
-        raised = {leaf: self._weighed(leaf) for leaf in chain(self.from_summaries, self.references)}
-        more = fsum(each.summary + each.mention if self.has(each.leaf) else each.weight for each in raised.values())
+        raised = {leaf: self._weighed(leaf) for leaf in self.references}
+        more = fsum(each.mention if self.has(each.leaf) else each.weight for each in raised.values())
         total = (self._total + more or 1.0) / self.probability_of_an_answer
         every = [*(weighed | raised).values()]
         if with_summaries:
@@ -195,13 +192,13 @@ class Pool:
     def fused(self, weighed: Weighed) -> Fused:
         """The evidence for a leaf or summary, and how much each bonus raises the logarithm of its weight."""
         leaf, weight, logs = weighed.leaf, weighed.own, []
-        for bonus in (weighed.neighbour, weighed.summary, weighed.mention):
+        for bonus in (weighed.neighbour, weighed.mention):
             logs.append(log1p(bonus / weight))
             weight += bonus
-        neighbour, summary, mention = logs
+        neighbour, mention = logs
         by = replace(self.references[leaf], bonus=mention) if leaf in self.references else None
         parts = tuple(self._parts(leaf))
-        return Fused(leaf.ordinal, leaf.ordinal, "evidence", parts, log(weight), neighbour, summary, reference=by)
+        return Fused(leaf.ordinal, leaf.ordinal, "evidence", parts, log(weight), neighbour, reference=by)
 
     def _parts(self, leaf: LeafId) -> Iterator[Contribution]:
         """The evidence for a leaf or summary."""
@@ -238,9 +235,8 @@ class Pool:
             own, neighbour = _weight(self._parts(leaf)), 0.0
         else:
             own, neighbour = float(self._weights[place]), float(self._neighbours[place])
-        summary = self.from_summaries.get(leaf, 0.0)
         mention = self.references[leaf].bonus if leaf in self.references else 0.0
-        return Weighed(leaf, own + neighbour + summary + mention, own, neighbour, summary, mention)
+        return Weighed(leaf, own + neighbour + mention, own, neighbour, mention)
 
     def _add(self, leaves: Sequence[LeafId], shares: Sequence[float]) -> None:
         """Add evidence to leaves, and weigh all leaves again."""

@@ -216,12 +216,10 @@ class Load:
     """Load leaves and summaries. The answer maps each id to a Candidate with score 0 and an empty trace.
 
     Args:
-        ids: Ids that must be there. If one was replaced since, the retrieval starts again.
-        optional: Ids that may be missing from the answer.
+        ids: Ids of leaves and summaries. If one was replaced since, the retrieval starts again.
     """
 
     ids: tuple[LeafId, ...]
-    optional: tuple[LeafId, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,7 +80,6 @@ CASES: list[tuple[Strategy, dict[str, Any]]] = [
     (Hybrid(), {"budget": 60, "where": ~PLACES}),
     (Hybrid(), {"min_score": 0.4}),
     (Hybrid(min_answer_probability=0.99), {}),
-    (Hybrid(summary_bonus=0.5), {"k": 3}),
     (Hybrid(references=1.0), {"k": 2}),
     (Hybrid(references=1.0, min_score=0.2), {"where": ~PLACES}),
     (Hybrid(weights=(0.95, 0.05)), {"budget": 60}),
