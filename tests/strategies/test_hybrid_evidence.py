@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from threadpoolctl import threadpool_limits
 
 from leafspan import Analyzer, Document, F, HierarchicalSplitter, Hybrid, Index
 from leafspan.lexical import NodeScores, Scores
@@ -95,6 +96,17 @@ def test_the_words_found_are_those_of_the_best_parent_beyond_the_mean_of_the_oth
     assert found(0.0, 0.0) == found(4.0, ideal=0.0) == found() == 0.0
     twice = scales(4.0, 2.0)[0]._replace(lasts=np.array([1, 5]))  # the second parent has four leaves, so it counts twice
     assert share_of_words(twice, None, Scores(np.zeros(6), None, 10.0, 6)) == pytest.approx((4.0 - 2.0) / 10)
+
+
+def test_the_words_found_are_the_same_on_any_number_of_processors():
+    some = np.random.default_rng(1)
+    for _ in range(10):
+        parents, of_leaves = scales(*some.random(20_000))[0], Scores(np.zeros(40_000), None, 1.0, 40_000)
+        found = set()
+        for threads in (1, 2):
+            with threadpool_limits(threads):
+                found.add(share_of_words(parents, None, of_leaves))
+        assert len(found) == 1
 
 
 @examples(150)

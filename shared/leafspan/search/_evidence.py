@@ -65,7 +65,8 @@ def share_of_words(parents: NodeScores, wanted: NDArray[np.bool_] | None, scores
     if best == 0 or scores.ideal <= 0:
         return 0.0
     of_best = int(sizes[among.argmax()])
-    mean = (float(parents.scores @ sizes) - best * of_best) / max(scores.leaves - of_best, 1)
+    every = float((parents.scores * sizes).sum())  # not as a product, for which BLAS may wake threads
+    mean = (every - best * of_best) / max(scores.leaves - of_best, 1)
     return max(0.0, best - mean) / scores.ideal
 
 
