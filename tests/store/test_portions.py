@@ -26,11 +26,11 @@ class Sizes(Records):
         super().__init__("kb.leaves", lambda name, method, ids: self.sizes.append(len(ids)))
 
 
-def test_an_asynchronous_write_begins_with_a_hundred_records():
+def test_an_asynchronous_write_begins_with_fifty_records():
     records = Sizes()
     ids = [str(number) for number in range(1_000)]
     asyncio.run(arun(Collection(records, 1_000, caller=IN_PROCESS).put([Record(id_, id_) for id_ in ids])))
-    assert records.sizes[0] == 100
+    assert records.sizes[0] == 50
     assert sum(records.sizes) == len(records.records) == 1_000
     assert [record["documents"] for record in records.records.values()] == ids
 
@@ -64,42 +64,42 @@ def test_one_write_has_at_most_four_million_characters_unless_a_single_record_ha
 MANY = 1_000_000  # so that all portions are about as large as they should be
 
 
-def test_a_portion_is_what_the_faster_one_of_the_last_two_writes_does_in_55_milliseconds():
+def test_a_portion_is_what_the_faster_one_of_the_last_two_writes_does_in_30_milliseconds():
     portions = Portions()
-    portions.note(100, 0.05)  # 2,000 a second
-    assert portions.next(MANY) == pytest.approx(110, rel=0.01)
-    portions.note(110, 0.055 * 4)  # 500 a second, since something else was going on
-    assert portions.next(MANY) == pytest.approx(110, rel=0.01)
-    portions.note(110, 0.055 * 4)
-    assert portions.next(MANY) == pytest.approx(100, rel=0.01)  # not 27: writes of a few records take as long
+    portions.note(50, 0.025)  # 2,000 a second
+    assert portions.next(MANY) == pytest.approx(60, rel=0.01)
+    portions.note(60, 0.03 * 4)  # 500 a second, since something else was going on
+    assert portions.next(MANY) == pytest.approx(60, rel=0.01)
+    portions.note(60, 0.03 * 4)
+    assert portions.next(MANY) == pytest.approx(50, rel=0.01)  # not 15: writes of a few records take as long
 
 
 def test_a_portion_is_at_most_twice_as_large_as_the_one_before():
     portions = Portions()
-    for size in (200, 400, 800):
+    for size in (100, 200, 400):
         portions.note(portions.next(MANY), 1e-9)
         assert portions.next(MANY) == pytest.approx(size, rel=0.01)
 
 
 def test_a_write_of_a_few_records_says_nothing_of_larger_ones():
     portions = Portions()
-    portions.note(100, 0.05)
+    portions.note(50, 0.025)
     portions.note(1, 0.05)
     portions.note(1, 0.05)
-    assert portions.next(MANY) == pytest.approx(110, rel=0.01)
+    assert portions.next(MANY) == pytest.approx(60, rel=0.01)
 
 
 def test_records_are_divided_evenly_so_that_no_write_of_a_few_is_left():
     portions = Portions()
-    sizes, remaining = [], 1_001
+    sizes, remaining = [], 501
     while remaining:
         sizes.append(portions.next(remaining))
         remaining -= sizes[-1]
-    assert sum(sizes) == 1_001
-    assert set(sizes) == {100, 101}
+    assert sum(sizes) == 501
+    assert set(sizes) == {50, 51}
     assert portions.next(1) == 1
-    assert portions.next(140) == 140
-    assert portions.next(160) == 80
+    assert portions.next(70) == 70
+    assert portions.next(80) == 40
 
 
 def test_an_aadd_writes_leaves_in_portions_and_an_add_does_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -123,7 +123,7 @@ def test_an_aadd_writes_leaves_in_portions_and_an_add_does_not(tmp_path: Path, m
     with Index.open(tmp_path / "two") as index:
         asyncio.run(index.aadd(numbers))
         assert sum(sizes) == leaves
-        assert sizes[0] < 150
+        assert sizes[0] < 75
         assert index.get("numbers").text == numbers.text
 
 

@@ -198,8 +198,8 @@ def _columns(records: Sequence[Record]) -> tuple[list[str], dict[str, Any]]:
     return [each.id for each in records], columns
 
 
-_SECONDS = 0.055  # target for one write; some take twice as long, when Chroma merges parts of its word index
-_FEWEST = 100  # records. Below that, the fixed cost of a write dominates
+_SECONDS = 0.03  # target for one write; some take twice as long, when Chroma merges parts of its word index
+_FEWEST = 50  # records. Below that, the fixed cost of a write dominates
 
 
 class Portions:
