@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from math import inf
 
-from leafspan.trace import EMPTY_TRACE, Trace, United
+from leafspan.trace import EMPTY_TRACE, Trace, United, made_later
 from leafspan.values import Candidate, LeafId
 
 
@@ -182,9 +183,14 @@ def one_of(group: Sequence[Candidate]) -> Candidate:
         return group[0]
     span = replace(group[0].span, first=min(run.span.first for run in group), last=max(run.span.last for run in group))
     # If one run holds all others, its length in words is known.
-    whole = next((run for run in group if run.span.id == span.id), None)
-    step = Trace(united=(United(span.first, span.last, len(group)),))
-    trace = sum((run.trace for run in group), EMPTY_TRACE) + step
+    whole = next((run for run in group if run.span.size == span.size), None)
+
+    def trace_of_all() -> Trace:
+        united = Trace(united=(United(span.first, span.last, len(group)),))
+        return sum((run.trace for run in group), EMPTY_TRACE) + united
+
+    calibrated = dict.fromkeys(chain.from_iterable(run.trace.calibrated for run in group))
+    trace = made_later(trace_of_all, tuple(calibrated))
     return replace(group[0], span=span, trace=trace, words=whole.words if whole else None, leaf=None)
 
 

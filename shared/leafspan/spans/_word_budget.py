@@ -13,7 +13,7 @@ from typing import NamedTuple
 from leafspan.checks import shown
 from leafspan.errors import InvalidArgument
 from leafspan.spans._packing import longest_prefix
-from leafspan.spans._windows import unite
+from leafspan.spans._windows import one_of
 from leafspan.trace import Filled, Trace
 from leafspan.values import Candidate, LeafId, Span
 
@@ -167,7 +167,7 @@ def runs_within_budget(
     worth = {hit.span: max(hit.score, 0.0) for hit in hits} if relevance is None else relevance
     gapless = [
         _Gapless(run, [worth.get(hit.span, 0.0) for hit in run], [hit.words or 0 for hit in run], run_cost)
-        for run in _gapless_runs([*hits, *unscored])
+        for run in sorted(_gapless_runs([*hits, *unscored]), key=len)
     ]
     chosen = _best_fitting_runs(gapless, budget, max_words, run_cost)
     left = budget - _words(chain.from_iterable(chosen))
@@ -176,8 +176,8 @@ def runs_within_budget(
     filling = longest_prefix(others, (hit.words or 0 for hit in others), left, least=0 if chosen else 1)
     united = []
     for run in _joined([*chosen, *([leaf] for leaf in filling)], max_words):
-        (one,) = unite(run, touching=True)
-        united.append(replace(one, words=_words(run)))
+        one = one_of(sorted(run, key=lambda hit: hit.order))
+        united.append(one if len(run) == 1 else replace(one, words=_words(run)))
     return sorted(united, key=lambda run: run.order), others[len(filling) :]
 
 
@@ -194,7 +194,7 @@ def _best_fitting_runs(
     low, high = 0, len(prices)
     while low < high:  # at a lower price, runs have more words
         middle = (low + high) // 2
-        runs_there = _runs_at_price(gapless, prices[middle], max_words)
+        runs_there = _runs_at_price(gapless, prices[middle], max_words, budget)
         if sum([run.words for _, run in runs_there]) <= budget:
             fitting, low = runs_there, middle + 1
         else:
@@ -316,9 +316,18 @@ class _Gapless:
         return self._leaves.best_runs(cost=price, max_words=max_words, run_cost=self.run_cost * price)
 
 
-def _runs_at_price(gapless: Iterable[_Gapless], price: float, max_words: int | None) -> list[tuple[_Gapless, Run]]:
-    """The best runs at this price of a word, each with the gapless leaves that it is part of."""
-    return [(some, run) for some in gapless for run in some.runs_at(price, max_words)]
+def _runs_at_price(
+    gapless: Iterable[_Gapless], price: float, max_words: int | None, budget: float = inf
+) -> list[tuple[_Gapless, Run]]:
+    """The best runs at this price of a word, each with its gapless leaves; not all if these are over the budget."""
+    runs = []
+    for some in gapless:
+        for run in some.runs_at(price, max_words):
+            runs.append((some, run))
+            budget -= run.words
+        if budget < 0:
+            break
+    return runs
 
 
 def _hits_in(runs: Iterable[tuple[_Gapless, Run]]) -> list[list[Candidate]]:
