@@ -42,7 +42,8 @@ def _best_of_scale(nodes: NodeScores, count: int, wanted: NDArray[np.bool_] | No
     import numpy as np
 
     scores = nodes.scores if wanted is None else np.where(wanted[nodes.firsts], nodes.scores, 0.0)
-    places = np.flatnonzero((scores > 0) & (scores >= score_reached_by(count, scores)))
+    least = score_reached_by(count, scores)
+    places = np.flatnonzero(scores >= least if least > 0 else scores > 0)
     if not len(places):
         return NodeHits(places, places, places, scores[places], scores[places])
     values = scores[places]

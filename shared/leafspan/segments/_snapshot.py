@@ -84,7 +84,7 @@ class MirrorSnapshot:
         self._masks: weakref.WeakKeyDictionary[Selection, Mask] = weakref.WeakKeyDictionary()
         self._numberings: weakref.WeakKeyDictionary[Numbering, list[NDArray[np.int32]]] = weakref.WeakKeyDictionary()
         self._last_rows: tuple[weakref.ref[Selection] | None, NDArray[np.intp]] = (None, np.empty(0, np.intp))
-        self._cache: dict[str, tuple[int, OpenSegment, int]] = {}  # cached places of documents
+        self._cache: dict[str, tuple[slice, OpenSegment, int]] = {}  # cached places of documents
         # For each segment, whether each of its documents is current, and not in an earlier segment.
         self._current = [segment.current(catalogue) for segment in self.segments]
         keys, segment_numbers, numbers = self._by_key()
@@ -171,12 +171,12 @@ class MirrorSnapshot:
         """For each row, the rank of its document among the documents of the rows, by their shown ids. All are visible."""
         import numpy as np
 
-        # Each document is ranked once: a whole document can have equal leaves.
-        numbers, places = np.unique(self._firsts.searchsorted(rows, side="right") - 1, return_inverse=True)
-        ids = [leaf.document_id for leaf in visible.shown_leaves(self.leaves_in(self._firsts[numbers]))]
-        ranks = np.empty(len(ids), np.intp)
-        ranks[sorted(range(len(ids)), key=ids.__getitem__)] = np.arange(len(ids))
-        return ranks[places]
+        numbers = (self._firsts.searchsorted(rows, side="right") - 1).tolist()
+        once = list(dict.fromkeys(numbers))  # a whole document can have equal leaves
+        leaves = visible.shown_leaves(self.leaves_in(self._firsts.take(once)))
+        ordered = sorted(zip([leaf.document_id for leaf in leaves], once, strict=True))
+        ranks = {number: rank for rank, (_, number) in enumerate(ordered)}
+        return np.fromiter(map(ranks.__getitem__, numbers), np.intp, len(numbers))
 
     def _document(self, number: int) -> tuple[str, str]:
         """The id and version of a document, by its number in all segments together. Some are cached."""
@@ -265,14 +265,10 @@ class MirrorSnapshot:
         """The rows of a document's leaves, or None if it is not current; in a scoped view, by its shown id."""
         if visible is not None and visible.is_scoped:
             document_id = visible.stored_id(document_id) or ""
-        if (place := self._place(document_id)) is None:
-            return None
-        segment_start, segment, number = place
-        start = segment_start + segment.starts[number]
-        return slice(start, start + segment.documents.leaves(number))
+        return None if (place := self._place(document_id)) is None else place[0]
 
-    def _place(self, document_id: str) -> tuple[int, OpenSegment, int] | None:
-        """The first row of a current document's segment, the segment, and the document's number there; or None."""
+    def _place(self, document_id: str) -> tuple[slice, OpenSegment, int] | None:
+        """The rows of a current document, its segment, and its number there; or None."""
         if (place := self._cache.get(document_id)) is not None:
             return place
         if (place := self._search(document_id)) is not None:
@@ -281,13 +277,14 @@ class MirrorSnapshot:
             self._cache[document_id] = place
         return place
 
-    def _search(self, document_id: str) -> tuple[int, OpenSegment, int] | None:
+    def _search(self, document_id: str) -> tuple[slice, OpenSegment, int] | None:
         key = document_key(document_id)
         at = bisect_left(self._keys, key)
         while at < len(self._keys) and self._keys[at] == key:
             place, number = self._segment_numbers[at], self._numbers[at]
             segment = self.segments[place]
             if segment.documents.id(number) == document_id:
-                return self._starts[place], segment, number
+                start = self._starts[place] + segment.starts[number]
+                return slice(start, start + segment.documents.leaves(number)), segment, number
             at += 1
         return None

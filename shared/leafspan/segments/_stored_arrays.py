@@ -144,6 +144,7 @@ class ArrayInParts:
         """Check the blocks in this range that were not checked before."""
         if self._checked.find(0, first, end) >= 0:
             collect(partial(self._check_block, block) for block in range(first, end) if not self._checked[block])
+            self._is_checked = 0 not in self._checked
 
     def _check_block(self, block: int) -> None:
         content = self._bytes[block * BLOCK : (block + 1) * BLOCK]

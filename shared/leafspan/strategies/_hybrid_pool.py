@@ -109,13 +109,14 @@ class Pool:
         nodes = matches.nodes
         rows = [None if nodes is None else nodes.rows(document_id) for document_id, _ in self._documents]
         sizes = np.array([0 if each is None else each.stop - each.start for each in rows], np.int64)
-        self._numbers = _with_neighbours(self._numbers_of(leaves), sizes)
+        numbers = self._numbers_of(leaves)
+        self._numbers = _with_neighbours(numbers, sizes)
         self._evidence = np.zeros(len(self._numbers))
         if nodes is not None:
             starts = np.array([-_DOCUMENT if each is None else each.start for each in rows], np.int64)
             places, ordinals = np.divmod(self._numbers, _DOCUMENT)
             self._evidence += nodes.evidence(starts[places] + ordinals, most.scales)
-        self._add(nearest, [most.vectors * self._near[leaf][2] for leaf in nearest])
+        self._add(numbers[len(matches.among) :], [most.vectors * self._near[leaf][2] for leaf in nearest])
 
     @property
     def is_empty(self) -> bool:
@@ -132,7 +133,7 @@ class Pool:
         self._soft_scores = sorted(scores, reverse=True)
         shares = [self._most.soft_matches * (score - self._soft_scores[-1]) for score in scores]
         self._soft = dict(zip(leaves, zip(scores, shares, strict=True), strict=True))
-        self._add(leaves, shares)
+        self._add(self._numbers_of(leaves), shares)
 
     def weigh_summaries(self) -> None:
         """Weigh the summaries that were found. One that is first in both searches weighs as much as the best leaf."""
@@ -238,11 +239,11 @@ class Pool:
         mention = self.references[leaf].bonus if leaf in self.references else 0.0
         return Weighed(leaf, own + neighbour + mention, own, neighbour, mention)
 
-    def _add(self, leaves: Sequence[LeafId], shares: Sequence[float]) -> None:
-        """Add evidence to leaves, and weigh all leaves again."""
+    def _add(self, numbers: Numbers, shares: Sequence[float]) -> None:
+        """Add evidence to leaves, given by their numbers, and weigh all leaves again."""
         import numpy as np
 
-        self._evidence[self._numbers.searchsorted(self._numbers_of(leaves))] += shares
+        self._evidence[self._numbers.searchsorted(numbers)] += shares
         self._weights = np.exp(self._evidence)
         gives, touches = np.expm1(self._evidence), self._numbers[1:] - self._numbers[:-1] == 1
         better = np.zeros(len(gives))

@@ -50,7 +50,7 @@ class NodeHits(NamedTuple):
         place = bisect_right(self.firsts.data, row) - 1
         if place < 0 or row > self.lasts[place]:
             return None
-        return NodeHit._make(column.item(place) for column in self)
+        return NodeHit._make([column.item(place) for column in self])
 
 
 @dataclass(frozen=True, slots=True)
