@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from functools import reduce
 from itertools import compress, groupby
 from operator import itemgetter
 from threading import Lock
@@ -175,7 +176,7 @@ class NameTable:
 
         if not len(self._beginnings):
             return np.zeros(len(beginnings), np.uint64)
-        places = np.minimum(np.searchsorted(self._beginnings, beginnings), len(self._beginnings) - 1)
+        places = np.minimum(self._beginnings.searchsorted(beginnings), len(self._beginnings) - 1)
         return np.where(self._beginnings[places] == beginnings, self._lengths[places], np.uint64(0))
 
 
@@ -218,7 +219,7 @@ class Names:
             return
         single = np.fromiter(map(hash, words), np.int64, len(words))
         beginnings = np.concatenate([single, single[:-1] * _FACTOR ^ single[1:]])  # wraps around like _of_pair
-        lengths = np.bitwise_or.reduce([table.lengths(beginnings) for table in self._tables])
+        lengths = reduce(np.bitwise_or, [table.lengths(beginnings) for table in self._tables])
         places = np.flatnonzero(lengths)
         keys: list[tuple[int, str]] = []
         for place, mask in zip(places.tolist(), lengths[places].tolist(), strict=True):
@@ -227,7 +228,7 @@ class Names:
             sizes = [size for size in range(1, longest + 1) if mask >> size - 1 & 1]
             keys += [(start, " ".join(words[start : start + size])) for size in sizes]
         hashes = np.fromiter((hash(key) for _, key in keys), np.int64, len(keys))
-        are_names = np.logical_or.reduce([table.are_names(hashes) for table in self._tables])
+        are_names = reduce(np.logical_or, [table.are_names(hashes) for table in self._tables])
         # Names of one word have other beginnings than longer names: sort them together.
         chosen = sorted(((start, -len(key), key) for start, key in compress(keys, are_names)), key=itemgetter(0, 1))
         for start, at_start in groupby(chosen, key=itemgetter(0)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from itertools import chain
 from math import log
 from typing import Any
@@ -149,7 +149,7 @@ class LexicalIndex:
             return visible.shown_leaves(snapshot.leaves_in(rows))
 
         order = partial(snapshot.document_ranks, visible)
-        rows_of = cache(partial(snapshot.rows_of, visible=visible))
+        rows_of = partial(snapshot.rows_of, visible=visible)
         matches = []
         settings = request.bm25 or self._settings
         assert self.analyzer is not None
