@@ -41,14 +41,15 @@ def _best_of_scale(nodes: NodeScores, count: int, wanted: NDArray[np.bool_] | No
     """
     import numpy as np
 
-    scores = nodes.scores if wanted is None else np.where(wanted[nodes.firsts], nodes.scores, 0.0)
+    marked = None if wanted is None else wanted[nodes.firsts]
+    scores = nodes.scores if marked is None else np.where(marked, nodes.scores, 0.0)
     least = score_reached_by(count, scores)
     places = np.flatnonzero(scores >= least if least > 0 else scores > 0)
     if not len(places):
         return NodeHits(places, places, places, scores[places], scores[places])
     values = scores[places]
     best_first = np.sort(values)[::-1][:count]
-    others = len(scores) if wanted is None else np.count_nonzero(wanted[nodes.firsts])
+    others = len(scores) if marked is None else np.count_nonzero(marked)
     best, last = best_first[0], best_first[-1] if len(best_first) == min(count, others) else 0.0
     shares = (values - last) / best * ((best - last) / best)
     kept = shares > 0
