@@ -22,11 +22,12 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from corpus import Corpus, add_to_plain, plain_client, plain_collection, questions
+from corpus import WORDLLAMA, Corpus, add_to_plain, mapped, plain_client, plain_collection, questions
 from peers.engines import plain_chroma
 from peers.programs import LEAFSPAN, PLAIN_CHROMA, seconds_to_answer
 from results import Figure, add_json_option, all_passed, print_figures, write_results
@@ -42,16 +43,20 @@ MOST_PLAIN = 100_000  # leaves of a plain collection, so that the largest size d
 BOUNDS = {"Vector": 4.0, "Hybrid": 4.0, "opening": 3.0}
 
 
-def store(folder: Path, leaves: int) -> None:
+def store(folder: Path, leaves: int, dimensions: int | None = None) -> None:
     """Make an index of this many leaves, and a plain collection unless they are too many. Stored ones are kept."""
     if (folder / "done").exists():
         return
-    corpus = Corpus.made(leaves)
+    corpus = Corpus.made(leaves, {"book": 0})
+    if dimensions is not None:
+        corpus = replace(corpus, model=mapped(WORDLLAMA, dimensions))
     with Index.open(folder / "ours", embedder=corpus.embedder()) as index:
+        stored = index.count()
         for number, (documents, rows) in enumerate(corpus.groups()):
-            index.add(documents, progress=False)
-            if number % 10 == 9:
-                print(f"    {rows.stop:,} of {len(corpus.ids):,} leaves are stored", flush=True)
+            if rows.stop > stored:  # an earlier run has not come so far
+                index.add(documents, progress=False)
+                if number % 10 == 9:
+                    print(f"    {rows.stop:,} of {len(corpus.ids):,} leaves are stored", flush=True)
     shutil.rmtree(folder / "plain", ignore_errors=True)
     if leaves <= MOST_PLAIN:
         plain = plain_collection(plain_client(folder / "plain"))

@@ -575,8 +575,7 @@ def test_repair_restores_leaves_of_versions_that_do_not_count(kb):
 def test_it_compares_the_copies_with_chroma_if_it_is_asked_to(kb):
     (path,) = next((kb / "leafspan.segments").glob("*/vectors")).iterdir()
     segment = read_segment(path)
-    vectors = segment.arrays["vectors"]
-    write_segment(path, Segment(segment.documents, {**segment.arrays, "vectors": vectors[::-1]}))
+    write_segment(path, Segment(segment.documents, {**segment.arrays, "codes": segment.arrays["codes"][::-1]}))
     assert leafspan("check", "--kb", kb).exit_code == 0
     looked = leafspan("check", "--kb", kb, "--verify")
     assert looked.exit_code == 1

@@ -61,7 +61,8 @@ def another_term(arrays: Arrays) -> None:
 
 
 def another_vector(arrays: Arrays) -> None:
-    arrays["vectors"][0] = -arrays["vectors"][0]
+    arrays["codes"][0] *= -1
+    arrays["remainders"][0] *= -1
 
 
 def another_code(arrays: Arrays) -> None:

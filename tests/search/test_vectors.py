@@ -20,7 +20,7 @@ from leafspan.flows import in_thread, run
 from leafspan.search import _scanning
 from leafspan.search._scanning import Bounds, best, rank, scan
 from leafspan.search._vectors import leaf_vectors, similarities
-from leafspan.segments import MirrorSnapshot, VectorCopy, _leaf_copies, vector_arrays
+from leafspan.segments import MirrorSnapshot, VectorCopy, _leaf_copies, vector_arrays, vectors_at
 from leafspan.segments._segment import Segment
 from leafspan.segments._snapshot import OpenSegment
 from leafspan.store import Catalogue, DocumentTable, DocumentToWrite, Row, Selection
@@ -70,6 +70,11 @@ class Reader:
     def fetch_vectors(self, ids):
         return {id_: self._vectors[LeafId.parse(id_)] for id_ in ids}
         yield
+
+
+def kept(vectors: np.ndarray) -> np.ndarray:
+    """The vectors that a segment has of these."""
+    return vectors_at(vector_arrays(normalize(vectors.astype(np.float32))), slice(None))
 
 
 def bounds_of(parts, queries: np.ndarray, **options: bool) -> np.ndarray:
@@ -129,7 +134,7 @@ def test_scanning_the_copy_is_by_cosine_for_queries_of_any_length():
 
 def test_scores_are_computed_in_64_bits():
     stored, query = chance.normal(size=(30, 300)).astype(np.float32), chance.normal(size=(1, 300)).astype(np.float32)
-    once, twice, ids = normalize(stored), normalize(normalize(stored)), [leaf("a", n) for n in range(30)]
+    once, twice, ids = normalize(stored), normalize(kept(stored)), [leaf("a", n) for n in range(30)]
     [row] = rank([LeafId("a", V, n) for n in range(30)], stored, query, 30)
     assert [hit.score for hit in sorted(row, key=lambda hit: hit.leaf.ordinal)] == near(once, normalize(query)[0])
     copy = Copy({"a": stored})  # has them at length 1, to which they are brought again
@@ -253,6 +258,22 @@ def test_a_score_is_never_beyond_1():
     assert [hit.score for hit in found] == [1.0, -1.0]
 
 
+@examples(200)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 60), st.integers(1, 300), st.sampled_from([0, 3, 30]))
+def test_a_segment_has_each_number_as_exact_as_the_largest_one_of_its_vector_in_32_bits(seed, count, length, spread):
+    """A spread of 30 leaves most numbers near zero beside the largest."""
+    numbers = np.random.default_rng(seed)
+    vectors = normalize((numbers.normal(size=(count, length)) * np.exp(-spread * numbers.random(length))).astype(np.float32))
+    vectors[0] = 0
+    arrays = vector_arrays(vectors)
+    largest = np.abs(vectors).max(axis=1, keepdims=True)
+    assert (np.abs(vectors_at(arrays, slice(None)) - vectors) <= largest * 2.0**-22).all()
+    assert not vectors_at(arrays, np.array([0])).any()
+    again = vector_arrays(vectors_at(arrays, slice(None)))  # as a copy of an index has them
+    assert (np.abs(vectors_at(again, slice(None)) - vectors_at(arrays, slice(None))) <= largest * 2.0**-22).all()
+    assert sum(each.itemsize for each in (arrays["codes"], arrays["remainders"])) == 3
+
+
 # Leaves by their ids
 
 
@@ -312,7 +333,7 @@ def test_a_scan_is_exact_however_rough_the_codes_are(data):
     queries = 1 + spread * chance.normal(size=(data.draw(st.sampled_from([1, 4, 5])), 5))
     count = data.draw(st.integers(1, 30))
     ids = [LeafId(id_, V, ordinal) for id_ in chosen for ordinal in range(sizes[int(id_)])]
-    vectors = normalize(np.concatenate([stored[int(id_)] for id_ in chosen]).astype(np.float32))
+    vectors = kept(np.concatenate([stored[int(id_)] for id_ in chosen]))
     found = scan(copy.snapshot, copy.catalogue, selection, queries, count)
     for hits, query in zip(found, normalize(queries.astype(np.float32)), strict=True):
         cosines = (vectors.astype(np.float64) * query).sum(axis=1).clip(-1, 1)
@@ -336,7 +357,7 @@ def test_leaves_whose_scores_differ_less_than_products_are_rounded_come_by_their
     """The same numbers in another order: their codes are exact, and the same product is rounded differently."""
     numbers = np.random.default_rng(seed)
     tail = numbers.integers(-60, 61, size=63)
-    stored = np.array([[127, *numbers.permutation(tail)] for _ in range(600)], np.float32)
+    stored = kept(np.array([[127, *numbers.permutation(tail)] for _ in range(600)]))
     query = np.array([3, *[1] * 63], np.float32)
     copy = Copy({"a": stored})
     everything = Selection(frozenset("a"), len(stored))
@@ -363,7 +384,7 @@ def nearest(copy: Copy, selection: Selection, queries, count: int) -> list[list[
     """The result of a comparison with each vector."""
     found = []
     ids = [LeafId(id_, V, n) for segment in copy.stored for id_, rows in segment.items() for n in range(len(rows))]
-    vectors = normalize(np.concatenate([rows for each in copy.stored for rows in each.values()]).astype(np.float32))
+    vectors = kept(np.concatenate([rows for each in copy.stored for rows in each.values()]))
     for query in normalize(np.asarray(queries, np.float32)):
         cosines = (vectors.astype(np.float64) * query).sum(axis=1).clip(-1, 1).tolist()
         pairs = [pair for pair in zip(ids, cosines, strict=True) if pair[0].document_id in selection.ids]

@@ -408,7 +408,7 @@ def test_files_that_another_index_is_just_writing_are_no_loss(place, recipe, mon
     with open_at(place) as one, open_at(place) as other:
 
         def parts_after_a_question(documents, arrays):
-            if not asked and (recipe == "vectors") == ("vectors" in arrays):
+            if not asked and (recipe == "vectors") == ("codes" in arrays):
                 asked.append("the other writes, too")
                 asked.append(answers(other))  # a false warning would be an error
             yield from parts(documents, arrays)

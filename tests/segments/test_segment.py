@@ -85,7 +85,7 @@ def test_the_error_names_the_reason(tmp_path):
     whole = path.read_bytes()
     for changed, reason in [
         (b"PK" + whole[2:], "not a segment, it begins with b'PK"),
-        (whole[:8] + b"\3\0\0\0" + whole[12:], "of format 3"),
+        (whole[:8] + b"\4\0\0\0" + whole[12:], "of format 4"),
         (whole[:-1] + b"\1", "checksum"),
     ]:
         path.write_bytes(changed)

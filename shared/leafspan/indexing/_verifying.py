@@ -14,7 +14,7 @@ from leafspan.errors import DamagedIndex, IndexMismatch, StorageFailed
 from leafspan.flows import Call, Flow, Progress
 from leafspan.indexing._examining import Examination, Finding
 from leafspan.indexing._vector_repair import embedded_again, write_vectors
-from leafspan.segments import Mirror, OpenSegment, are_same
+from leafspan.segments import Mirror, OpenSegment, are_same, vectors_at
 from leafspan.store import DocumentToWrite, Reader, Row, Store, grouped, read_consistently
 from leafspan.values import LeafId, leaf_ids
 
@@ -152,7 +152,7 @@ def _differences(
         for each in compared:
             for segment, compare in each.parts:
                 first = _first_row(segment, document.row)
-                if first is None or ("vectors" in segment.arrays and document.vectors is None):
+                if first is None or ("codes" in segment.arrays and document.vectors is None):
                     continue
                 try:
                     ordinals = compare(first, document)
@@ -161,8 +161,8 @@ def _differences(
                 if not ordinals or not _is_as_written(document, options):
                     continue
                 differences.append(_Difference(each, segment, document.row, ordinals))
-                if "vectors" in segment.arrays:
-                    vectors |= _pairs(segment.arrays["vectors"], first, document, ordinals)
+                if "codes" in segment.arrays:
+                    vectors |= _pairs(segment.arrays, first, document, ordinals)
     return differences, vectors
 
 
@@ -177,11 +177,14 @@ def _is_as_written(document: DocumentToWrite, options: Examination) -> bool:
     return True
 
 
-def _pairs(copied: Any, first: int, document: DocumentToWrite, ordinals: Sequence[int]) -> Iterator[tuple[str, _Pair]]:
+def _pairs(
+    copied: Mapping[str, Any], first: int, document: DocumentToWrite, ordinals: Sequence[int]
+) -> Iterator[tuple[str, _Pair]]:
     """Yield the differing vectors of these leaves, by id."""
     ids = leaf_ids(document.row.document_id, document.row.version or "", ordinals)
+    vectors = vectors_at(copied, slice(first, first + document.row.leaves))
     for ordinal, id_ in zip(ordinals, ids, strict=True):
-        pair = copied[first + ordinal], document.vectors[ordinal]
+        pair = vectors[ordinal], document.vectors[ordinal]
         if not are_same(pair[0][None], pair[1][None])[0]:
             yield id_, pair
 
@@ -223,7 +226,7 @@ def _blame(differences: Sequence[_Difference], of_copy: Mapping[str, Any], of_st
     """Record what is wrong with the copies."""
     for compared, segment, row, ordinals in differences:
         ids = dict(zip(ordinals, leaf_ids(row.document_id, row.version or "", ordinals), strict=True))
-        of_vectors = "vectors" in segment.arrays
+        of_vectors = "codes" in segment.arrays
         wrong = [ordinal for ordinal, id_ in ids.items() if not of_vectors or id_ not in of_copy]
         if not wrong:
             continue

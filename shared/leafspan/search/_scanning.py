@@ -19,7 +19,7 @@ from leafspan.embedding import QUESTION_ERROR, normalize, rotated
 from leafspan.errors import DamagedIndex
 from leafspan.flows import on_other_core
 from leafspan.lexical import score_reached_by
-from leafspan.segments import Codes, MirrorSnapshot, in_parts
+from leafspan.segments import Codes, MirrorSnapshot, in_parts, vectors_at
 from leafspan.store import Catalogue, Selection
 from leafspan.values import Hit, LeafId, to_hits
 
@@ -126,7 +126,7 @@ def _vectors_in_order(snapshot: MirrorSnapshot, rows: Rows) -> Floats:
     """Like ``vectors_of``, for rows in ascending order."""
     import numpy as np
 
-    pieces = [in_parts(arrays, "vectors")[within] for arrays, within in _parts(snapshot, rows)]
+    pieces = [vectors_at(arrays, within) for arrays, within in _parts(snapshot, rows)]
     return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
 
 
@@ -170,7 +170,7 @@ def _parts(snapshot: MirrorSnapshot, rows: Rows) -> Iterator[Part]:
 
     start = segment_start = 0
     for arrays, _ in snapshot.parts:
-        segment_end = segment_start + len(in_parts(arrays, "vectors"))
+        segment_end = segment_start + len(in_parts(arrays, "scales"))
         stop = int(np.searchsorted(rows, segment_end))
         if stop > start:
             yield arrays, rows[start:stop] - segment_start if segment_start else rows[start:stop]

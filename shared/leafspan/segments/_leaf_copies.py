@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,7 +14,7 @@ from leafspan.engines import Field, Record
 from leafspan.segments._mirror import Compare
 from leafspan.segments._segment import PiecedArray
 from leafspan.segments._snapshot import MirrorSnapshot
-from leafspan.segments._stored_arrays import in_parts, with_rows
+from leafspan.segments._stored_arrays import collect, in_parts, with_rows
 from leafspan.store import Copied, DocumentToWrite, bytes_are_as_written
 from leafspan.values import LeafId
 
@@ -25,13 +26,18 @@ if TYPE_CHECKING:
 
 _LARGEST = 127  # largest number in a code
 _FEWEST_SIGNED, _SHORTEST_SIGNED = 4_096, 1_024  # vectors, and their numbers, from which comparing signs first pays
+_FINER = 65_534  # a remainder's 1 is this part of a code's 1
 _ROUNDING = 1e-5  # two vectors are the same up to this difference: different code may have scaled them to length 1
+_ROWS = 1_000  # to decode at a time
 _as_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _from_json = json.JSONDecoder().raw_decode
 
 
 class VectorCopy:
-    """The recipe for segments with the leaves' vectors, scaled to length 1, and their codes."""
+    """The recipe for segments with the leaves' vectors, scaled to length 1, in 24 bits a number: a code, and a remainder.
+
+    The largest number of a vector is as exact as in 32 bits, and no number is off by more. So cosines differ by some 10^-8.
+    """
 
     name = "vectors"
     task = "Copying vectors"
@@ -44,22 +50,19 @@ class VectorCopy:
         return vector_arrays(normalize(np.concatenate([np.asarray(each.vectors, np.float32) for each in documents])))
 
     def merge(self, parts: Sequence[MaskedArrays]) -> dict[str, NDArray[Any] | PiecedArray]:
-        names = ("vectors", "codes", "scales", "errors")
+        names = ("codes", "remainders", "scales", "errors")
         merged = {name: PiecedArray([(arrays[name], mask) for arrays, mask in parts]) for name in names}
-        leaves, length = merged["vectors"].shape
-        are_signed = leaves >= _FEWEST_SIGNED and length >= _SHORTEST_SIGNED
-        return {**merged, **(signs_of(merged["vectors"].pieces) if are_signed else {})}
+        return {**merged, **_signs(parts, *merged["codes"].shape)}
 
     def comparing(self, arrays: Mapping[str, NDArray[Any]]) -> Compare:
         import numpy as np
 
         def differing(first: int, document: DocumentToWrite) -> list[int]:
             rows = slice(first, first + len(document.texts))
-            kept = arrays["vectors"][rows]
-            numbers, *factors = Codes.of(kept)
-            same = are_same(kept, document.vectors) & (arrays["codes"][rows] == numbers).all(axis=1)
-            for name, made in zip(("scales", "errors"), factors, strict=True):
-                same &= np.isclose(arrays[name][rows], made, rtol=_ROUNDING, atol=_ROUNDING**2)
+            kept = vectors_at(arrays, rows)
+            errors = _errors(kept, arrays["codes"][rows], arrays["scales"][rows])
+            same = are_same(kept, document.vectors)
+            same &= np.isclose(arrays["errors"][rows], errors, rtol=_ROUNDING, atol=_ROUNDING**2)
             if "sign_bits" in arrays:
                 turned = rotated(kept) - arrays["sign_mean"]
                 other = np.unpackbits(arrays["sign_bits"][rows], axis=1) != (turned > 0)
@@ -71,23 +74,66 @@ class VectorCopy:
 
 def vectors_in(snapshot: MirrorSnapshot, leaves: Iterable[LeafId]) -> Copied:
     """Records with the vectors of leaves, by stored id, for leaves whose documents are current in the snapshot."""
-    copied = Copied({}, set())
+    import numpy as np
+
+    wanted: dict[int, tuple[Mapping[str, NDArray[Any]], list[LeafId], list[int]]] = {}
     for leaf in leaves:
         document_id, version, ordinal = leaf
         place = snapshot.place_of(document_id, version)
         if place is not None and ordinal < place[2]:
             arrays, first, _ = place
-            row = first + ordinal
-            copied.records[leaf] = Record(str(leaf), vector=in_parts(arrays, "vectors")[row : row + 1][0])
+            _, found, rows = wanted.setdefault(id(arrays), (arrays, [], []))
+            found.append(leaf)
+            rows.append(first + ordinal)
+    copied = Copied({}, set())
+    for arrays, found, rows in wanted.values():
+        for leaf, vector in zip(found, vectors_at(arrays, np.array(rows)), strict=True):
+            copied.records[leaf] = Record(str(leaf), vector=vector)
     return copied
 
 
 def vector_arrays(vectors: NDArray[np.float32]) -> dict[str, NDArray[Any]]:
     """Make the arrays of a segment from its leaves' vectors."""
-    numbers, scales, errors = Codes.of(vectors)
-    are_signed = len(vectors) >= _FEWEST_SIGNED and vectors.shape[1] >= _SHORTEST_SIGNED
-    signs = signs_of(PiecedArray([(vectors, None)]).pieces) if are_signed else {}
-    return {"vectors": vectors, "codes": numbers, "scales": scales, "errors": errors, **signs}
+    import numpy as np
+
+    numbers, scales, _ = Codes.of(vectors)
+    remainders = vectors / np.where(scales > 0, scales, 1)[:, None] - numbers
+    arrays: dict[str, NDArray[Any]] = {
+        "codes": numbers,
+        "remainders": np.rint(remainders * _FINER).astype(np.int16),
+        "scales": scales,
+    }
+    arrays["errors"] = _errors(vectors_at(arrays, slice(None)), numbers, scales)
+    return {**arrays, **_signs([(arrays, None)], *vectors.shape)}
+
+
+def vectors_at(arrays: Mapping[str, NDArray[Any]], rows: slice | NDArray[np.intp]) -> NDArray[np.float32]:
+    """The vectors in some rows of a segment."""
+    import numpy as np
+
+    numbers, remainders = collect(partial(in_parts(arrays, name).__getitem__, rows) for name in ("codes", "remainders"))
+    return (numbers + remainders / np.float32(_FINER)) * arrays["scales"][rows][:, None]  # type: ignore[no-any-return]
+
+
+def _errors(vectors: NDArray[np.float32], numbers: NDArray[np.int8], scales: NDArray[np.float32]) -> NDArray[np.float32]:
+    import numpy as np
+
+    return np.linalg.norm(vectors - numbers * scales[:, None], axis=1).astype(np.float32)  # type: ignore[no-any-return]
+
+
+def _signs(parts: Sequence[MaskedArrays], leaves: int, length: int) -> dict[str, NDArray[Any]]:
+    """The signs of the vectors that the masks select, if comparing them first pays."""
+    if leaves < _FEWEST_SIGNED or length < _SHORTEST_SIGNED:
+        return {}
+
+    def pieces() -> Iterator[NDArray[np.float32]]:
+        for arrays, mask in parts:
+            for start in range(0, len(arrays["scales"]), _ROWS):
+                some = slice(start, start + _ROWS)
+                if mask is None or mask[some].any():
+                    yield vectors_at(arrays, some) if mask is None else vectors_at(arrays, some)[mask[some]]
+
+    return signs_of(pieces)
 
 
 class Codes(NamedTuple):
@@ -102,10 +148,9 @@ class Codes(NamedTuple):
         """Make the codes of a matrix's rows."""
         import numpy as np
 
-        scales = np.abs(vectors).max(axis=1, initial=0.0) / _LARGEST
+        scales = (np.abs(vectors).max(axis=1, initial=0.0) / _LARGEST).astype(np.float32)
         numbers = np.rint(vectors / np.where(scales > 0, scales, 1)[:, None]).astype(np.int8)
-        errors = np.linalg.norm(vectors - numbers * scales[:, None], axis=1)
-        return cls(numbers, scales.astype(np.float32), errors.astype(np.float32))
+        return cls(numbers, scales, _errors(vectors, numbers, scales))
 
 
 def are_same(vectors: NDArray[np.float32], others: Any) -> NDArray[np.bool_]:

@@ -33,7 +33,7 @@ UNFINISHED = ".writing"  # suffix of a file that is being written, or whose writ
 
 _MAGIC = b"leafseg\n"
 _HEAD = struct.Struct("<8sII")  # magic, format, checksum of the front
-_FORMAT = 2
+_FORMAT = 3
 _LENGTHS = struct.Struct("<QQ")  # lengths of the front and of the file
 _TABLE = struct.Struct("<Q")  # length of the table
 _ALIGNMENT = 64
