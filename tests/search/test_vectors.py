@@ -20,7 +20,7 @@ from leafspan.flows import in_thread, run
 from leafspan.search import _scanning
 from leafspan.search._scanning import Bounds, best, rank, scan
 from leafspan.search._vectors import leaf_vectors, similarities
-from leafspan.segments import MirrorSnapshot, VectorCopy, _leaf_copies, vector_arrays, vectors_at
+from leafspan.segments import MirrorSnapshot, VectorCopy, _leaf_copies, vectors_at
 from leafspan.segments._segment import Segment
 from leafspan.segments._snapshot import OpenSegment
 from leafspan.store import Catalogue, DocumentTable, DocumentToWrite, Row, Selection
@@ -43,7 +43,7 @@ class Copy:
             OpenSegment(
                 Segment(
                     DocumentTable.of([(id_, V, len(vectors)) for id_, vectors in each.items()]),
-                    vector_arrays(normalize(np.concatenate(list(each.values())).astype(np.float32))),
+                    vector_arrays(np.concatenate(list(each.values()))),
                 ),
                 None,
             )
@@ -72,9 +72,13 @@ class Reader:
         yield
 
 
+def vector_arrays(vectors: np.ndarray) -> dict[str, np.ndarray]:
+    return VectorCopy().of([DocumentToWrite(Row("a", "", V, len(vectors)), [], [], vectors)])
+
+
 def kept(vectors: np.ndarray) -> np.ndarray:
     """The vectors that a segment has of these."""
-    return vectors_at(vector_arrays(normalize(vectors.astype(np.float32))), slice(None))
+    return vectors_at(vector_arrays(vectors), slice(None))
 
 
 def bounds_of(parts, queries: np.ndarray, **options: bool) -> np.ndarray:
@@ -263,7 +267,9 @@ def test_a_score_is_never_beyond_1():
 def test_a_segment_has_each_number_as_exact_as_the_largest_one_of_its_vector_in_32_bits(seed, count, length, spread):
     """A spread of 30 leaves most numbers near zero beside the largest."""
     numbers = np.random.default_rng(seed)
-    vectors = normalize((numbers.normal(size=(count, length)) * np.exp(-spread * numbers.random(length))).astype(np.float32))
+    vectors = normalize(
+        (numbers.normal(size=(count, length)) * np.exp(-spread * numbers.random(length))).astype(np.float32)
+    )
     vectors[0] = 0
     arrays = vector_arrays(vectors)
     largest = np.abs(vectors).max(axis=1, keepdims=True)

@@ -162,7 +162,8 @@ def _differences(
                     continue
                 differences.append(_Difference(each, segment, document.row, ordinals))
                 if "codes" in segment.arrays:
-                    vectors |= _pairs(segment.arrays, first, document, ordinals)
+                    copied = vectors_at(segment.arrays, slice(first, first + document.row.leaves))
+                    vectors |= _pairs(copied, document, ordinals)
     return differences, vectors
 
 
@@ -177,14 +178,11 @@ def _is_as_written(document: DocumentToWrite, options: Examination) -> bool:
     return True
 
 
-def _pairs(
-    copied: Mapping[str, Any], first: int, document: DocumentToWrite, ordinals: Sequence[int]
-) -> Iterator[tuple[str, _Pair]]:
+def _pairs(copied: Any, document: DocumentToWrite, ordinals: Sequence[int]) -> Iterator[tuple[str, _Pair]]:
     """Yield the differing vectors of these leaves, by id."""
     ids = leaf_ids(document.row.document_id, document.row.version or "", ordinals)
-    vectors = vectors_at(copied, slice(first, first + document.row.leaves))
     for ordinal, id_ in zip(ordinals, ids, strict=True):
-        pair = vectors[ordinal], document.vectors[ordinal]
+        pair = copied[ordinal], document.vectors[ordinal]
         if not are_same(pair[0][None], pair[1][None])[0]:
             yield id_, pair
 

@@ -74,13 +74,10 @@ class Scan:
     def _nearest(self, bounds: Floats, query: Floats) -> list[Hit]:
         rows, bounds = self._narrowed(bounds, query) if self._signed else (self._rows, bounds)
 
-        def vectors_at(places: Rows) -> Floats:
-            return _vectors_in_order(self._snapshot, rows[places])
-
         def leaves_at(places: Rows) -> list[LeafId]:
             return self._visible.shown_leaves(self._snapshot.leaves_in(rows[places]))
 
-        return best(bounds, vectors_at, query, leaves_at, self._count)
+        return best(bounds, lambda places: _vectors_in_order(self._snapshot, rows[places]), query, leaves_at, self._count)
 
     def _narrowed(self, bounds: Floats, query: Floats) -> tuple[Rows, Floats]:
         """The rows that may be among the best by these bounds of their signs, and the bounds of their codes."""

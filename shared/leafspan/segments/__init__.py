@@ -1,15 +1,6 @@
 """Segments: copies of the stored documents in the form that queries read. They can always be made again."""
 
-from leafspan.segments._leaf_copies import (
-    Codes,
-    RecordCopy,
-    VectorCopy,
-    are_same,
-    records_in,
-    vector_arrays,
-    vectors_at,
-    vectors_in,
-)
+from leafspan.segments._leaf_copies import Codes, RecordCopy, VectorCopy, are_same, records_in, vectors_at, vectors_in
 from leafspan.segments._mirror import Mirror, Recipe
 from leafspan.segments._segment import Segment, new_file
 from leafspan.segments._shared_mirror import SharedMirror, Shelf
@@ -34,7 +25,6 @@ __all__ = [
     "in_parts",
     "new_file",
     "records_in",
-    "vector_arrays",
     "vectors_at",
     "vectors_in",
 ]

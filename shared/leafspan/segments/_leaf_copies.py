@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,7 +13,7 @@ from leafspan.engines import Field, Record
 from leafspan.segments._mirror import Compare
 from leafspan.segments._segment import PiecedArray
 from leafspan.segments._snapshot import MirrorSnapshot
-from leafspan.segments._stored_arrays import collect, in_parts, with_rows
+from leafspan.segments._stored_arrays import in_parts, with_rows
 from leafspan.store import Copied, DocumentToWrite, bytes_are_as_written
 from leafspan.values import LeafId
 
@@ -47,7 +46,12 @@ class VectorCopy:
     def of(self, documents: Sequence[DocumentToWrite]) -> dict[str, NDArray[Any]]:
         import numpy as np
 
-        return vector_arrays(normalize(np.concatenate([np.asarray(each.vectors, np.float32) for each in documents])))
+        vectors = normalize(np.concatenate([np.asarray(each.vectors, np.float32) for each in documents]))
+        numbers, scales, _ = Codes.of(vectors)
+        remainders = np.rint((vectors / np.where(scales > 0, scales, 1)[:, None] - numbers) * _FINER).astype(np.int16)
+        errors = (np.linalg.norm(remainders, axis=1) * scales / _FINER).astype(np.float32)
+        arrays: dict[str, Any] = {"codes": numbers, "remainders": remainders, "scales": scales, "errors": errors}
+        return {**arrays, **_signs([(arrays, None)], *vectors.shape)}
 
     def merge(self, parts: Sequence[MaskedArrays]) -> dict[str, NDArray[Any] | PiecedArray]:
         names = ("codes", "remainders", "scales", "errors")
@@ -60,8 +64,8 @@ class VectorCopy:
         def differing(first: int, document: DocumentToWrite) -> list[int]:
             rows = slice(first, first + len(document.texts))
             kept = vectors_at(arrays, rows)
-            errors = _errors(kept, arrays["codes"][rows], arrays["scales"][rows])
             same = are_same(kept, document.vectors)
+            errors = np.linalg.norm(arrays["remainders"][rows], axis=1) * arrays["scales"][rows] / _FINER
             same &= np.isclose(arrays["errors"][rows], errors, rtol=_ROUNDING, atol=_ROUNDING**2)
             if "sign_bits" in arrays:
                 turned = rotated(kept) - arrays["sign_mean"]
@@ -74,66 +78,35 @@ class VectorCopy:
 
 def vectors_in(snapshot: MirrorSnapshot, leaves: Iterable[LeafId]) -> Copied:
     """Records with the vectors of leaves, by stored id, for leaves whose documents are current in the snapshot."""
-    import numpy as np
-
-    wanted: dict[int, tuple[Mapping[str, NDArray[Any]], list[LeafId], list[int]]] = {}
+    copied = Copied({}, set())
     for leaf in leaves:
         document_id, version, ordinal = leaf
         place = snapshot.place_of(document_id, version)
         if place is not None and ordinal < place[2]:
             arrays, first, _ = place
-            _, found, rows = wanted.setdefault(id(arrays), (arrays, [], []))
-            found.append(leaf)
-            rows.append(first + ordinal)
-    copied = Copied({}, set())
-    for arrays, found, rows in wanted.values():
-        for leaf, vector in zip(found, vectors_at(arrays, np.array(rows)), strict=True):
+            (vector,) = vectors_at(arrays, slice(first + ordinal, first + ordinal + 1))
             copied.records[leaf] = Record(str(leaf), vector=vector)
     return copied
-
-
-def vector_arrays(vectors: NDArray[np.float32]) -> dict[str, NDArray[Any]]:
-    """Make the arrays of a segment from its leaves' vectors."""
-    import numpy as np
-
-    numbers, scales, _ = Codes.of(vectors)
-    remainders = vectors / np.where(scales > 0, scales, 1)[:, None] - numbers
-    arrays: dict[str, NDArray[Any]] = {
-        "codes": numbers,
-        "remainders": np.rint(remainders * _FINER).astype(np.int16),
-        "scales": scales,
-    }
-    arrays["errors"] = _errors(vectors_at(arrays, slice(None)), numbers, scales)
-    return {**arrays, **_signs([(arrays, None)], *vectors.shape)}
 
 
 def vectors_at(arrays: Mapping[str, NDArray[Any]], rows: slice | NDArray[np.intp]) -> NDArray[np.float32]:
     """The vectors in some rows of a segment."""
     import numpy as np
 
-    numbers, remainders = collect(partial(in_parts(arrays, name).__getitem__, rows) for name in ("codes", "remainders"))
+    numbers, remainders = in_parts(arrays, "codes")[rows], in_parts(arrays, "remainders")[rows]
     return (numbers + remainders / np.float32(_FINER)) * arrays["scales"][rows][:, None]  # type: ignore[no-any-return]
-
-
-def _errors(vectors: NDArray[np.float32], numbers: NDArray[np.int8], scales: NDArray[np.float32]) -> NDArray[np.float32]:
-    import numpy as np
-
-    return np.linalg.norm(vectors - numbers * scales[:, None], axis=1).astype(np.float32)  # type: ignore[no-any-return]
 
 
 def _signs(parts: Sequence[MaskedArrays], leaves: int, length: int) -> dict[str, NDArray[Any]]:
     """The signs of the vectors that the masks select, if comparing them first pays."""
-    if leaves < _FEWEST_SIGNED or length < _SHORTEST_SIGNED:
-        return {}
+    import numpy as np
 
     def pieces() -> Iterator[NDArray[np.float32]]:
         for arrays, mask in parts:
-            for start in range(0, len(arrays["scales"]), _ROWS):
-                some = slice(start, start + _ROWS)
-                if mask is None or mask[some].any():
-                    yield vectors_at(arrays, some) if mask is None else vectors_at(arrays, some)[mask[some]]
+            rows = np.arange(len(arrays["scales"]))[slice(None) if mask is None else mask]
+            yield from (vectors_at(arrays, rows[first : first + _ROWS]) for first in range(0, len(rows), _ROWS))
 
-    return signs_of(pieces)
+    return signs_of(pieces) if leaves >= _FEWEST_SIGNED and length >= _SHORTEST_SIGNED else {}
 
 
 class Codes(NamedTuple):
@@ -150,7 +123,8 @@ class Codes(NamedTuple):
 
         scales = (np.abs(vectors).max(axis=1, initial=0.0) / _LARGEST).astype(np.float32)
         numbers = np.rint(vectors / np.where(scales > 0, scales, 1)[:, None]).astype(np.int8)
-        return cls(numbers, scales, _errors(vectors, numbers, scales))
+        errors = np.linalg.norm(vectors - numbers * scales[:, None], axis=1)
+        return cls(numbers, scales, errors.astype(np.float32))
 
 
 def are_same(vectors: NDArray[np.float32], others: Any) -> NDArray[np.bool_]:

@@ -6,15 +6,13 @@ import zlib
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from leafspan.engines import StaleRead
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-T = TypeVar("T")
 
 BLOCK = 4096
 """Number of bytes per checksum, counted from the start of an array."""
@@ -156,19 +154,17 @@ class ArrayInParts:
         self._checked[block] = 1
 
 
-def collect(reads: Iterable[Callable[[], T]]) -> list[T]:
-    """The results of all of these functions. All of them run, even if pieces are missing."""
+def collect(reads: Iterable[Callable[[], object]]) -> None:
+    """Run all of these functions, even if pieces are missing."""
     missing: dict[StoredFile, set[int]] = {}
-    results = []
     for read in reads:
         try:
-            results.append(read())
+            read()
         except PiecesMissing as error:
             for file, pieces in error.pieces.items():
                 missing.setdefault(file, set()).update(pieces)
     if missing:
         raise PiecesMissing(missing)
-    return results
 
 
 def in_parts(arrays: Mapping[str, NDArray[Any]], name: str) -> Any:
