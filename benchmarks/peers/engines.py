@@ -12,17 +12,20 @@ from typing import Any
 
 from corpus import WORDLLAMA, Corpus
 
+from leafspan import Embedder
 from peers._asking import Asked, Found
 
 CANDIDATES = 24
 INCLUDED = ["documents", "metadatas", "distances"]
 
 
-def plain_chroma(collection: Any, count: int = CANDIDATES, name: str = "plain Chroma") -> Asked:
+def plain_chroma(
+    collection: Any, count: int = CANDIDATES, name: str = "plain Chroma", model: Embedder = WORDLLAMA
+) -> Asked:
     """The plain collection, which all others are compared with."""
 
     def query(texts: list[str], where: Any = None) -> list[Found]:
-        vectors = WORDLLAMA.queries(texts)
+        vectors = model.queries(texts)
         ids: list[Found] = collection.query(query_embeddings=vectors, n_results=count, include=INCLUDED, where=where)["ids"]
         return ids
 
