@@ -204,7 +204,7 @@ def test_small_segments_are_merged_and_a_large_one_is_left_alone(tmp_path, monke
 
 def flip(path):
     arrays = _segment.read_segment(path).arrays
-    place = arrays.in_parts(next(iter(arrays)))._place  # the first array, which each search reads
+    place = arrays.parts[next(iter(arrays))]._place  # the first array, which each search reads
     content = path.read_bytes()
     path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
 

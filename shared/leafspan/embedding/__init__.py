@@ -4,10 +4,20 @@ from leafspan.embedding._cache import EmbeddingCache, find_cache
 from leafspan.embedding._checked import CheckedEmbedder
 from leafspan.embedding._embedder import Embed, Embedder, EmbedderIdentity, embed_in_batches, to_embedder
 from leafspan.embedding._named import default_embedder
-from leafspan.embedding._vectors import QUESTION_ERROR, blend, check_vectors, normalize, rotated, signs_of, without_extremes
+from leafspan.embedding._vectors import (
+    QUESTION_ERROR,
+    Codes,
+    blend,
+    check_vectors,
+    normalize,
+    rotated,
+    signs_of,
+    without_extremes,
+)
 
 __all__ = [
     "CheckedEmbedder",
+    "Codes",
     "Embed",
     "Embedder",
     "EmbedderIdentity",

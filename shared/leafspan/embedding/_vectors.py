@@ -1,4 +1,4 @@
-"""Operations on the vectors of embedders: checks, scaling to length 1, signs, and blending with the vectors of titles."""
+"""Operations on embedders' vectors: checks, scaling to length 1, codes, signs, and blending with the vectors of titles."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from leafspan.checks import unusable
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 QUESTION_ERROR = 0.14
 """The squared error of a code of two bits a number for a vector of length 1, if its numbers have a normal distribution."""
+_LARGEST = 127  # largest number in a code
 _SHORTEST, _LONGEST = 2.0**-31, 2.0**63  # between these lengths, squares in 32 bits neither vanish nor become infinite
 
 
@@ -56,6 +57,24 @@ def _lengths(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 
 def _are_extreme(lengths: NDArray[np.float32]) -> NDArray[np.bool_]:
     return (lengths < _SHORTEST) | (lengths > _LONGEST)
+
+
+class Codes(NamedTuple):
+    """Vectors as 8-bit integers, which are searched in a quarter of the time: ``numbers * scales`` approximates them."""
+
+    numbers: NDArray[np.int8]  # matrix with a row for each vector
+    scales: NDArray[np.float32]  # the value of a 1 in each row
+    errors: NDArray[np.float32]  # the length of the difference between each vector and its approximation
+
+    @classmethod
+    def of(cls, vectors: NDArray[np.float32]) -> Codes:
+        """Make the codes of a matrix's rows."""
+        import numpy as np
+
+        scales = (np.abs(vectors).max(axis=1, initial=0.0) / _LARGEST).astype(np.float32)
+        numbers = np.rint(vectors / np.where(scales > 0, scales, 1)[:, None]).astype(np.int8)
+        errors = np.linalg.norm(vectors - numbers * scales[:, None], axis=1)
+        return cls(numbers, scales, errors.astype(np.float32))
 
 
 def rotated(vectors: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -15,11 +15,11 @@ from math import inf, sqrt
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
-from leafspan.embedding import QUESTION_ERROR, normalize, rotated
+from leafspan.embedding import QUESTION_ERROR, Codes, normalize, rotated
 from leafspan.errors import DamagedIndex
 from leafspan.flows import on_other_core
 from leafspan.lexical import score_reached_by
-from leafspan.segments import Codes, MirrorSnapshot, in_parts, vectors_at
+from leafspan.segments import MirrorSnapshot, in_parts, vectors_at
 from leafspan.store import Catalogue, Selection
 from leafspan.values import Hit, LeafId, to_hits
 

@@ -1,6 +1,6 @@
 """Segments: copies of the stored documents in the form that queries read. They can always be made again."""
 
-from leafspan.segments._leaf_copies import Codes, RecordCopy, VectorCopy, are_same, records_in, vectors_at, vectors_in
+from leafspan.segments._leaf_copies import RecordCopy, VectorCopy, are_same, records_in, vectors_at, vectors_in
 from leafspan.segments._mirror import Mirror, Recipe
 from leafspan.segments._segment import Segment, new_file
 from leafspan.segments._shared_mirror import SharedMirror, Shelf
@@ -9,7 +9,6 @@ from leafspan.segments._stored_arrays import collect, in_parts
 from leafspan.segments._word_postings import WordPostings
 
 __all__ = [
-    "Codes",
     "Mirror",
     "MirrorSnapshot",
     "OpenSegment",

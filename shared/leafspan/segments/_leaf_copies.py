@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from leafspan.checks import STRUCTURE_KEY
-from leafspan.embedding import normalize, rotated, signs_of
+from leafspan.embedding import Codes, normalize, rotated, signs_of
 from leafspan.engines import Field, Record
 from leafspan.segments._mirror import Compare
 from leafspan.segments._segment import PiecedArray
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from leafspan.segments._snapshot import MaskedArrays
 
-_LARGEST = 127  # largest number in a code
 _FEWEST_SIGNED, _SHORTEST_SIGNED = 4_096, 1_024  # vectors, and their numbers, from which comparing signs first pays
 _FINER = 65_534  # a remainder's 1 is this part of a code's 1
 _ROUNDING = 1e-5  # two vectors are the same up to this difference: different code may have scaled them to length 1
@@ -109,30 +108,10 @@ def _signs(parts: Sequence[MaskedArrays], leaves: int, length: int) -> dict[str,
     return signs_of(pieces) if leaves >= _FEWEST_SIGNED and length >= _SHORTEST_SIGNED else {}
 
 
-class Codes(NamedTuple):
-    """Vectors as 8-bit integers, which are searched in a quarter of the time: ``numbers * scales`` approximates them."""
-
-    numbers: NDArray[np.int8]  # matrix with a row for each vector
-    scales: NDArray[np.float32]  # the value of a 1 in each row
-    errors: NDArray[np.float32]  # the length of the difference between each vector and its approximation
-
-    @classmethod
-    def of(cls, vectors: NDArray[np.float32]) -> Codes:
-        """Make the codes of a matrix's rows."""
-        import numpy as np
-
-        scales = (np.abs(vectors).max(axis=1, initial=0.0) / _LARGEST).astype(np.float32)
-        numbers = np.rint(vectors / np.where(scales > 0, scales, 1)[:, None]).astype(np.int8)
-        errors = np.linalg.norm(vectors - numbers * scales[:, None], axis=1)
-        return cls(numbers, scales, errors.astype(np.float32))
-
-
 def are_same(vectors: NDArray[np.float32], others: Any) -> NDArray[np.bool_]:
     """Whether each of these vectors of length 1 has the same direction as the vector in the same row of ``others``."""
     import numpy as np
 
-    if not len(vectors):
-        return np.empty(0, bool)
     other = normalize(np.asarray(others, dtype=np.float32))
     if other.shape != vectors.shape:
         return np.zeros(len(vectors), bool)

@@ -58,27 +58,23 @@ class StoredArrays(Mapping[str, Any]):
 
     def __init__(self, file: StoredFile, parts: Mapping[str, ArrayInParts]) -> None:
         self.file = file
-        self._parts = parts
+        self.parts = parts  # the arrays, read in parts
         self._checked: dict[str, NDArray[Any]] = {}
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         array = self._checked.get(name)
         if array is None:
-            array = self._checked[name] = self._parts[name].whole
+            array = self._checked[name] = self.parts[name].whole
         return array
 
     def __contains__(self, name: object) -> bool:
-        return name in self._parts
+        return name in self.parts
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._parts)
+        return iter(self.parts)
 
     def __len__(self) -> int:
-        return len(self._parts)
-
-    def in_parts(self, name: str) -> ArrayInParts:
-        """An array that is read in parts."""
-        return self._parts[name]
+        return len(self.parts)
 
 
 class ArrayInParts:
@@ -169,12 +165,12 @@ def collect(reads: Iterable[Callable[[], object]]) -> None:
 
 def in_parts(arrays: Mapping[str, NDArray[Any]], name: str) -> Any:
     """An array of a segment from which rows are read; of a file, only the parts with these rows are read."""
-    return arrays.in_parts(name) if isinstance(arrays, StoredArrays) else arrays[name]
+    return arrays.parts[name] if isinstance(arrays, StoredArrays) else arrays[name]
 
 
 def with_rows(arrays: Mapping[str, NDArray[Any]], name: str, start: int, end: int) -> NDArray[Any]:
     """An array of a segment, in which the caller may read only these rows."""
-    return arrays.in_parts(name).with_rows(start, end) if isinstance(arrays, StoredArrays) else arrays[name]
+    return arrays.parts[name].with_rows(start, end) if isinstance(arrays, StoredArrays) else arrays[name]
 
 
 def checksums_of(content: Iterable[memoryview | bytes]) -> tuple[int, array[int]]:
