@@ -76,7 +76,7 @@ def store(folder: Path, leaves: int, dimensions: int | None = None) -> None:
         return
     corpus = corpus_of(leaves, dimensions)
     with Index.open(folder / "ours", embedder=corpus.embedder()) as index:
-        stored = index.count()
+        stored = index.stats().leaves
         for number, (documents, rows) in enumerate(corpus.groups()):
             if rows.stop > stored:  # an earlier run has not come so far
                 index.add(documents, progress=False)
