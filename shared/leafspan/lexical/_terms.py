@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from leafspan.lexical._postings import AnotherTerm, Postings
@@ -186,7 +187,10 @@ class Nodes:
 
         starts = np.concatenate([np.zeros(0, np.uint8), *(part.starts for part in parts)])
         lengths = np.concatenate([np.zeros(0, np.int64), *(part.lengths for part in parts)])
-        self._scales = [_Scale.of((starts & scale) != 0, lengths) for scale in SCALES]
+        scales = [_Scale.of((starts & scale) != 0, lengths) for scale in SCALES]
+        # From one scale to the next, since larger nodes are fewer.
+        above = (after._replace(numbers=after.numbers[before.firsts]) for before, after in pairwise(scales))
+        self._scales = [scales[0], *above]
 
     def count(self, counting: Mask | None) -> list[int]:
         """Return the number of counted nodes of each scale, at least 1."""
@@ -208,10 +212,9 @@ class Nodes:
 
         settings = BM25Settings(settings.k1, settings.b)
         terms = []
+        numbers: NDArray[Any] = leaves
         for scale, nodes in zip(self._scales, counts, strict=True):
-            # From one scale to the next, since larger nodes are fewer.
-            numbers, times = _by_node(scale.numbers.take(leaves), times)
-            leaves = scale.firsts.take(numbers)
+            numbers, times = _by_node(scale.numbers.take(numbers), times)
             norms = settings.norms(scale.lengths.take(numbers), length / nodes if length else 1.0)
             idf = settings.idf(nodes, len(numbers))
             terms.append(NodeTerm(numbers.astype(np.intp), settings.tf(times, norms), idf))
@@ -230,10 +233,10 @@ class Nodes:
 class _Scale(NamedTuple):
     """The nodes of one scale."""
 
-    numbers: NDArray[np.int32]  # the number of each leaf's node
+    numbers: NDArray[np.int32]  # the number of the node of each leaf, or of each node of the scale before
     firsts: NDArray[np.intp]  # the first leaf of each node
     lasts: NDArray[np.intp]  # its last leaf
-    lengths: NDArray[np.int64]  # its length, in terms
+    lengths: NDArray[np.int32]  # its length, in terms
 
     @classmethod
     def of(cls, begins: NDArray[np.bool_], lengths: NDArray[np.int64]) -> _Scale:
@@ -242,7 +245,7 @@ class _Scale(NamedTuple):
 
         firsts = np.flatnonzero(begins)
         numbers = np.cumsum(begins, dtype=np.int32) - np.int32(1)
-        return cls(numbers, firsts, np.append(firsts[1:], len(begins)) - 1, _sums(lengths, firsts))
+        return cls(numbers, firsts, np.append(firsts[1:], len(begins)) - 1, _sums(lengths, firsts).astype(np.int32))
 
 
 def _by_node(numbers: NDArray[np.int32], times: NDArray[Any]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
