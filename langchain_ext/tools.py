@@ -13,6 +13,7 @@ from leafspan import LeafspanError, View
 from leafspan.hosting import (
     AgentTool,
     ToolOptions,
+    ToolResult,
     ToolsOptions,
     agent_tool,
     agent_tools,
@@ -46,7 +47,7 @@ def as_tool(
 ) -> StructuredTool:
     """A retriever as a tool that searches, or the tool ``search`` of an index or view alone.
 
-    A tool's message is JSON with citations, and its artifact has the passages as Documents.
+    A tool's message is JSON with citations, or blocks, and its artifact has the passages as Documents.
 
     Raises:
         InvalidArgument: if an option is unknown or out of its range, or the retriever has no index.
@@ -57,19 +58,21 @@ def as_tool(
 
 
 def _to_tool(tool: AgentTool) -> StructuredTool:
-    def call(**arguments: Any) -> tuple[str, list[Document]]:
-        try:
-            result = tool.call(arguments)
-        except LeafspanError as error:
-            raise ToolException(error_text(error)) from error
-        return result.text, [to_document(passage) for passage in result.passages]
+    def output(result: ToolResult) -> tuple[Any, list[Document]]:
+        content = result.blocks if tool.citation_blocks else result.text
+        return content, [to_document(passage) for passage in result.passages]
 
-    async def acall(**arguments: Any) -> tuple[str, list[Document]]:
+    def call(**arguments: Any) -> tuple[Any, list[Document]]:
         try:
-            result = await tool.acall(arguments)
+            return output(tool.call(arguments))
         except LeafspanError as error:
             raise ToolException(error_text(error)) from error
-        return result.text, [to_document(passage) for passage in result.passages]
+
+    async def acall(**arguments: Any) -> tuple[Any, list[Document]]:
+        try:
+            return output(await tool.acall(arguments))
+        except LeafspanError as error:
+            raise ToolException(error_text(error)) from error
 
     return StructuredTool(
         name=tool.name,

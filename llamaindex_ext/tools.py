@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Unpack
 
+from llama_index.core.base.llms.types import CitableBlock, TextBlock
 from llama_index.core.bridge.pydantic import BaseModel, Field, create_model
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.tools import AsyncBaseTool, ToolMetadata, ToolOutput
@@ -13,6 +14,7 @@ from leafspan import InvalidArgument, LeafspanError, View
 from leafspan.hosting import (
     AgentTool,
     ToolOptions,
+    ToolResult,
     ToolsOptions,
     agent_tool,
     agent_tools,
@@ -84,25 +86,27 @@ class SpanTool(AsyncBaseTool):
         """The tool's result for these arguments; a value without a name is the first argument."""
         values = self._arguments(only, arguments)
         try:
-            result = self._tool.call(values)
+            return self._output(values, self._tool.call(values))
         except LeafspanError as error:
             return self._refused(values, error)
-        return self._output(values, result.text, [to_scored_node(passage) for passage in result.passages])
 
     async def acall(self, *only: Any, **arguments: Any) -> ToolOutput:
         """Like ``call``, without blocking the event loop."""
         values = self._arguments(only, arguments)
         try:
-            result = await self._tool.acall(values)
+            return self._output(values, await self._tool.acall(values))
         except LeafspanError as error:
             return self._refused(values, error)
-        return self._output(values, result.text, [to_scored_node(passage) for passage in result.passages])
 
     def _arguments(self, only: tuple[Any, ...], arguments: dict[str, Any]) -> dict[str, Any]:
         return {**dict(zip((each.name for each in self._tool.parameters), only, strict=False)), **arguments}
 
-    def _output(self, values: dict[str, Any], text: str, nodes: Any) -> ToolOutput:
-        return ToolOutput(tool_name=self._tool.name, content=text, raw_input=values, raw_output=nodes)
+    def _output(self, values: dict[str, Any], result: ToolResult) -> ToolOutput:
+        content: dict[str, Any] = {"content": result.text}
+        if self._tool.citation_blocks:
+            content = {"blocks": [_to_block(each) for each in result.blocks]}
+        nodes = [to_scored_node(passage) for passage in result.passages]
+        return ToolOutput(tool_name=self._tool.name, raw_input=values, raw_output=nodes, **content)
 
     def _refused(self, values: dict[str, Any], error: LeafspanError) -> ToolOutput:
         return ToolOutput(
@@ -113,6 +117,12 @@ class SpanTool(AsyncBaseTool):
             is_error=True,
             exception=error,
         )
+
+
+def _to_block(block: dict[str, Any]) -> TextBlock | CitableBlock:
+    if block["type"] == "text":
+        return TextBlock(text=block["text"])
+    return CitableBlock(title=block["title"], source=block["source"], content=block["content"][0]["text"])
 
 
 def _schema_of(tool: AgentTool) -> type[BaseModel]:

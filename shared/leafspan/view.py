@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Self, Unpack
 from warnings import warn
 
@@ -330,7 +331,9 @@ class View:
         Args:
             passage: A passage of any strategy, its LangChain Document or LlamaIndex node, or its id. If a host gave it
                 another id, as LlamaIndex's CitationQueryEngine does, leafspan finds its place by ``doc_id``, ``start``
-                and ``end`` in the metadata.
+                and ``end`` in the metadata. Or a citation of a tool, such as ``"handbook.md:120-480"``; or what a model's
+                answer has for one: Claude's ``search_result_location``, LangChain's ``citation``, or LlamaIndex's
+                ``CitationBlock``, which name the leaves that have the cited text.
             before: Most leaves before it, >= 0. Default: 2, or any number if ``words`` is given.
             after: Most leaves after it, >= 0. Default: 2, or any number if ``words`` is given.
             words: Most words in all, >= 1: both sides grow evenly, leaf by leaf, until a leaf does not fit. The passage
@@ -340,7 +343,13 @@ class View:
             InvalidArgument: if an option is out of its range, or ``passage`` is not a passage, or is a summary.
             DocumentNotFound: if the document is not there any more, or was replaced since the passage was retrieved.
         """
-        return self._surroundings(passage, before, after, words)
+        place, quoted = indexing.place_cited(passage)
+        if quoted:
+            cited = yield from self._surroundings(place, 0, 0, None)
+            if (at := cited.text.find(quoted)) >= 0 and cited.start is not None:
+                found = {"doc_id": cited.document_id, "start": cited.start + at, "end": cited.start + at + len(quoted)}
+                place = SimpleNamespace(metadata=found)
+        return (yield from self._surroundings(place, before, after, words))
 
     asurroundings = awaiting(surroundings, reads=True)
 

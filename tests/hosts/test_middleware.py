@@ -338,6 +338,44 @@ def test_no_text_of_a_source_can_end_its_value():
     assert json.loads(line) == {"number": 1, "text": text}
 
 
+def quoting(source: str, *texts: str) -> AIMessage:
+    """An answer of Claude."""
+    citations = [{"type": "search_result_location", "source": source, "cited_text": text} for text in texts]
+    return AIMessage(
+        content=[{"type": "text", "text": "So it is. ", "citations": citations}, {"type": "text", "text": "[1]"}],
+        response_metadata={"model_provider": "anthropic"},
+    )
+
+
+def test_sources_may_be_blocks_that_claude_cites(index):
+    retriever = HybridRetriever(index=index, k=2)
+    model = scripted(quoting(f"bees.md:0-{len(BEES) + 1}", BEES[:9], BEES[:9], BEES), quoting("else.md:0-9", "No."))
+    agent = create_agent(model, middleware=[RetrievalMiddleware(retriever, citation_blocks=True)])
+    result = agent.invoke(asked("Who decoded the dance?"))
+    system, question = model.sent[0]
+    blocks = [each for each in question.content if each["type"] == "search_result"]
+    assert [each["content"] for each in blocks] == [
+        [{"type": "text", "text": each.page_content}] for each in result["sources"]
+    ]
+    assert question.content[-1] == {"type": "text", "text": "Who decoded the dance?"}
+    assert "number" not in system.text
+    assert [(each.metadata["number"], each.metadata["cited_text"]) for each in result["citations"]] == [
+        (1, BEES[:9]),
+        (1, BEES),
+    ]
+    assert result["messages"][0].content == "Who decoded the dance?"
+    assert agent.invoke(asked("Who decoded the dance?"))["citations"] == []
+
+
+def test_sources_of_other_retrievers_are_blocks_by_their_numbers():
+    model = scripted(quoting("source 3", "Tea."))
+    retriever = Listed(texts=["Bees.", " ", "Tea."], asked=[])
+    agent = create_agent(model, middleware=[RetrievalMiddleware(retriever, citation_blocks=True)])
+    [cited] = agent.invoke(asked("What is brewed?"))["citations"]
+    assert (cited.page_content, cited.metadata) == ("Tea.", {"number": 3, "cited_text": "Tea."})
+    assert [each["source"] for each in model.sent[0][-1].content[:-2]] == ["source 1", "source 3"]
+
+
 @pytest.mark.parametrize(
     ("answer", "numbers"),
     [

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from anthropic.types import SearchResultBlockParam
+from langchain_anthropic.chat_models import _format_messages
 from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.tools import BaseTool
@@ -20,6 +22,7 @@ from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, TextNode
 from llama_index.core.tools import BaseTool as LlamaIndexTool
 from llama_index.core.tools.calling import acall_tool, call_tool
+from pydantic import TypeAdapter
 
 import langchain_ext
 import llamaindex_ext
@@ -66,6 +69,42 @@ def test_both_frameworks_say_what_the_core_says(shared_index, langchain, llamain
     assert asyncio.run(langchain[name].ainvoke(arguments)) == expected
     assert llamaindex[name](**arguments).content == expected
     assert asyncio.run(llamaindex[name].acall(**arguments)).content == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"), [("search", QUESTION), ("read", {"citation": "bees:300-320", "budget": 40}), ("outline", {})]
+)
+def test_texts_may_be_blocks_that_claude_cites(shared_index, langchain, name, arguments):
+    tool = by_name(langchain_ext.as_tools(shared_index, citation_blocks=True))[name]
+    rest, *blocks = tool.invoke(call(name, arguments)).content
+    plain = json.loads(langchain[name].invoke(call(name, arguments)).content)
+    texts = plain.get("passages", [plain] if name == "read" else [])
+    assert [(each["source"], each["content"][0]["text"]) for each in blocks] == [
+        (each["citation"], each.pop("text")) for each in texts
+    ]
+    assert json.loads(rest["text"]) == plain  # without the texts
+    assert bool(blocks) == (name != "outline")
+    asking = AIMessage("", tool_calls=[{"name": name, "args": arguments, "id": "1"}])
+    messages: list[Any] = [HumanMessage("?"), asking, tool.invoke(call(name, arguments))]
+    _, sent = _format_messages(messages, model="claude-sonnet-4-5")
+    assert sent[-1]["content"][0]["content"] == [rest, *blocks]
+    for block in blocks:
+        assert TypeAdapter(SearchResultBlockParam).validate_python(block, extra="forbid")
+        assert shared_index.surroundings(block["source"], before=0, after=0).text.startswith(block["content"][0]["text"])
+    of_llamaindex = by_name(llamaindex_ext.as_tools(shared_index, citation_blocks=True))[name].call(**arguments)
+    assert [(each.source, each.title, each.content[0].text) for each in of_llamaindex.blocks[1:]] == [
+        (each["source"], each["title"], each["content"][0]["text"]) for each in blocks
+    ]
+    assert of_llamaindex.content == rest["text"]
+
+
+@pytest.mark.parametrize("package", [langchain_ext, llamaindex_ext])
+def test_a_retriever_as_a_tool_gives_blocks_too(shared_index, package):
+    tool = package.as_tool(package.BM25Retriever(index=shared_index), citation_blocks=True)
+    found = tool.invoke(call("search", QUESTION)).content if package is langchain_ext else tool.call(**QUESTION).blocks
+    assert len(found) > 1
+    with pytest.raises(InvalidArgument, match="citation_blocks must be True or False, got 'yes'"):
+        package.as_tool(shared_index, citation_blocks="yes")
 
 
 def test_the_passages_are_there_for_code(langchain, llamaindex):

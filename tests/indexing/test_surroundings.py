@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from types import SimpleNamespace
 
 import chromadb
 import pytest
@@ -10,6 +11,8 @@ from chromadb.config import Settings
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.documents import Document as LangChainDocument
+from langchain_core.messages import AIMessage
+from llama_index.core.base.llms.types import CitationBlock
 
 from leafspan import (
     AutoMerging,
@@ -136,6 +139,46 @@ def test_a_passage_of_a_version_that_was_replaced_says_what_to_do(index: Index):
     index.delete([document.id])
     with pytest.raises(DocumentNotFound, match=r"^there is no document 'bees' in the index \(any more\): retrieve again$"):
         index.surroundings(passage)
+
+
+def cited(source: str, text: object = None) -> list[object]:
+    """What models' answers have for a citation: in Anthropic's API, in LangChain and in LlamaIndex."""
+    location = {"type": "search_result_location", "source": source, "cited_text": text, "search_result_index": 0}
+    message = AIMessage(
+        content=[{"type": "text", "text": "So it is.", "citations": [location]}],
+        response_metadata={"model_provider": "anthropic"},
+    )
+    block = CitationBlock(cited_content=text, source=source, title="t", additional_location_info={})
+    return [location, message.content_blocks[0]["annotations"][0], block]  # type: ignore[typeddict-item]
+
+
+def test_a_citation_is_a_place_and_a_quotation_the_leaves_that_have_it(shared_index: Index):
+    leaves = shared_index.leaves("bees")
+    third, last = leaves[2], leaves[-1]
+    source = f"bees:{third.start}-{last.end}"
+    assert shared_index.surroundings(source, before=0, after=0) == shared_index.surroundings(
+        SimpleNamespace(metadata={"doc_id": "bees", "start": third.start, "end": last.end}), before=0, after=0
+    )
+    for each in cited(source, last.text.strip()):
+        assert shared_index.surroundings(each, before=0, after=0) == last
+        assert shared_index.surroundings(each, before=1, after=0).start == leaves[-2].start
+    for each in cited(source, "What no document says."):  # such as a table's header, which is not in the text there
+        assert shared_index.surroundings(each, before=0, after=0).start == third.start
+
+
+def test_citations_of_what_is_not_there_are_refused(shared_index: Index):
+    with pytest.raises(DocumentNotFound, match="there is no document 'wasps'"):
+        shared_index.surroundings("wasps:0-10")
+    with pytest.raises(InvalidArgument, match="document 'bees' has"):
+        shared_index.surroundings("bees:100000-100010")
+    for other in ("bees:10-10", "bees:10", {"source": 3}, {"source": "bees", "extras": {"source": "bees:0-10"}}, {}):
+        with pytest.raises(InvalidArgument, match="or a citation, got"):
+            shared_index.surroundings(other)
+
+
+def test_a_scope_hides_what_is_cited(shared_index: Index):
+    with pytest.raises(DocumentNotFound):
+        shared_index.scoped(F("year") > 9999).surroundings("bees:0-10")
 
 
 def test_a_summary_has_no_surroundings_but_its_leaves_have(index: Index):

@@ -2,7 +2,7 @@
 
 from leafspan.agents._citations import cited_numbers
 from leafspan.agents._searching import usual_strategies
-from leafspan.agents._tool import AgentTool, Parameter, ToolResult, error_text
+from leafspan.agents._tool import AgentTool, Parameter, ToolResult, error_text, search_result
 from leafspan.agents._toolkit import ToolOptions, ToolsOptions, agent_tool, agent_tools
 
 __all__ = [
@@ -15,5 +15,6 @@ __all__ = [
     "agent_tools",
     "cited_numbers",
     "error_text",
+    "search_result",
     "usual_strategies",
 ]

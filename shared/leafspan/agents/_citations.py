@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from leafspan.agents._limits import LONGEST_ID, MOST_ITEMS, end_within, short_metadata, shortened, word_start
-from leafspan.checks import shown
-from leafspan.errors import InvalidArgument
-from leafspan.indexing import DocumentInfo
+from leafspan.indexing import MOST_DIGITS, Citation, DocumentInfo
 from leafspan.spans import grown_within
 from leafspan.text import count_words
 from leafspan.values import Covered, Passage
@@ -19,38 +17,13 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
 
-_MOST_DIGITS = 12  # of a character's number
-LONGEST_CITATION = LONGEST_ID + 2 * _MOST_DIGITS + len(":-")
+LONGEST_CITATION = LONGEST_ID + 2 * MOST_DIGITS + len(":-")
 """Characters of the longest citation."""
-
-_CITATION = re.compile(rf"(?s)(.*):(\d{{1,{_MOST_DIGITS}}})-(\d{{1,{_MOST_DIGITS}}})", re.ASCII)
 
 _LABEL = r"(?:(?:sources?|src|docs?|documents?|quellen?|fuentes?|fontes?|fonti|bron(?:nen)?|来源|來源|出典)\s*+)?[#№]?\s*+"
 _NUMBERS = rf"{_LABEL}\d{{1,6}}(?:\s*+[-\u2010-\u2015~〜]\s*+{_LABEL}\d{{1,6}})?"
 _CITED = re.compile(rf"[\[【]\s*+({_NUMBERS}(?:\s*+(?:[,;，、&]|and|und|et|y|e)\s*+{_NUMBERS})*)\s*+[\]】]", re.IGNORECASE)
 _RANGE = re.compile(r"(\d+)(?:\s*[-\u2010-\u2015~〜]\D*(\d+))?")
-
-
-class Citation(NamedTuple):
-    """A range of characters of a document. As text it is ``{document_id}:{start}-{end}``."""
-
-    document_id: str
-    start: int
-    end: int
-
-    def __str__(self) -> str:
-        return f"{self.document_id}:{self.start}-{self.end}"
-
-    @classmethod
-    def parse(cls, text: str) -> Citation:
-        """Read a citation from its text."""
-        match = _CITATION.fullmatch(text)
-        if match is None or int(match[2]) >= int(match[3]):
-            raise InvalidArgument(
-                f"citation must be like handbook.md:120-480, as search returns it, got {shown(text)}; to read from a "
-                "document's start, give document_id"
-            )
-        return cls(match[1], int(match[2]), int(match[3]))
 
 
 def cited_numbers(answer: str, count: int) -> list[int]:

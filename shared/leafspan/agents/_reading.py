@@ -7,7 +7,6 @@ from typing import Any
 
 from leafspan.agents._citations import (
     LONGEST_CITATION,
-    Citation,
     about_fields,
     leaf_end,
     leaf_start,
@@ -21,6 +20,7 @@ from leafspan.agents._tool import AgentTool, Parameter, ToolResult
 from leafspan.errors import InvalidArgument
 from leafspan.files import place_between
 from leafspan.flows import Call, Flow
+from leafspan.indexing import Citation
 from leafspan.values import Passage
 from leafspan.view import View
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -110,7 +110,37 @@ class ToolResult:
     @property
     def text(self) -> str:
         """The content as JSON, for a model: no document text can end a value, control a terminal, or turn writing."""
-        return escaped_in_json(json.dumps(self.content, ensure_ascii=False))
+        return _as_json(self.content)
+
+    @property
+    def blocks(self) -> list[dict[str, Any]]:
+        """The content for a model that cites: JSON without the cited texts, and each of them as a ``search_result``."""
+        parts = self.content.get("passages", [self.content])
+        cited = [each for each in parts if "citation" in each and each["text"].strip()]  # Anthropic refuses other texts
+        rest = self.content | ({"passages": [*map(_without_text, parts)]} if "passages" in self.content else {})
+        blocks = (
+            search_result(each["citation"], (each.get("title"), *each.get("headings", ())), each["text"]) for each in cited
+        )
+        return [{"type": "text", "text": _as_json(_without_text(rest))}, *blocks]
+
+
+def _without_text(part: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in part.items() if name != "text" or "citation" not in part}
+
+
+def search_result(citation: str, above: Iterable[str | None], text: str) -> dict[str, Any]:
+    """A text with its citation, and the title and headings above it, as a block of Anthropic's API."""
+    return {
+        "type": "search_result",
+        "source": citation,
+        "title": " > ".join(dict.fromkeys(filter(None, above))) or citation,
+        "content": [{"type": "text", "text": text}],
+        "citations": {"enabled": True},
+    }
+
+
+def _as_json(content: object) -> str:
+    return escaped_in_json(json.dumps(content, ensure_ascii=False))
 
 
 def error_text(error: Exception) -> str:
@@ -134,6 +164,7 @@ class AgentTool:
     timeout: float | None = None  # seconds, > 0, after which a call ends with an error
     writes: bool = False  # changes documents
     deletes: bool = False  # may lose earlier documents
+    citation_blocks: bool = False  # hosts give a model a result's blocks instead of its text
 
     @property
     def schema(self) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypedDict
 
 from leafspan.agents._limits import LONGEST_ID
@@ -35,6 +36,7 @@ class ToolOptions(TypedDict, total=False):
     k: int | None
     budget: int | None
     max_budget: int
+    citation_blocks: bool
     timeout: float | None
 
 
@@ -48,6 +50,7 @@ class ToolsOptions(TypedDict, total=False):
     max_budget: int
     writable: bool
     prefix: str
+    citation_blocks: bool
     timeout: float | None
 
 
@@ -62,6 +65,7 @@ def agent_tools(
     max_budget: int = 3000,
     writable: bool = False,
     prefix: str = "",
+    citation_blocks: bool = False,
     timeout: float | None = 30.0,
 ) -> tuple[AgentTool, ...]:
     """The tools with which an agent finds, reads and cites passages: ``search``, ``read`` and ``outline``.
@@ -81,12 +85,15 @@ def agent_tools(
         max_budget: Most words that the model can ask for. Default: 3000.
         writable: Whether to add the tools ``add`` and ``delete``. Default: False.
         prefix: Start of the tools' names, for an agent with the tools of several indexes. Default: ``""``.
+        citation_blocks: Whether ``search`` and ``read`` give each text as a ``search_result`` block, which Claude can cite:
+            its answer then has citations apart from its text, and ``index.surroundings`` finds what they quote. Only in
+            hosts' tools. Default: False, for JSON.
         timeout: Seconds, > 0, after which a call ends with an error. None: never. Default: 30.
 
     Raises:
         InvalidArgument: if an option is out of its range.
     """
-    _check(view, about, timeout)
+    _check(view, about, timeout, citation_blocks)
     limits = ToolLimits.of(view, k, budget, max_budget)
     chosen = _chosen(view, strategies)
     check_flag("writable", writable)
@@ -94,14 +101,14 @@ def agent_tools(
         raise InvalidArgument(f"prefix must have up to 40 of the characters a-z, A-Z, 0-9, _ and -, got {shown(prefix)}")
     read, outline = f"{prefix}read", f"{prefix}outline"
     of_all: dict[str, Any] = {"about": about, "timeout": timeout}
-    tools = (
+    tools: tuple[AgentTool, ...] = (
         search_tool(view, f"{prefix}search", chosen, read=read, outline=outline, limits=limits, **of_all),
         read_tool(view, read, outline=outline, limits=limits, **of_all),
         outline_tool(view, outline, read=read, **of_all),
     )
-    if not writable:
-        return tools
-    return (*tools, add_tool(view, f"{prefix}add", **of_all), delete_tool(view, f"{prefix}delete", **of_all))
+    if writable:
+        tools += (add_tool(view, f"{prefix}add", **of_all), delete_tool(view, f"{prefix}delete", **of_all))
+    return tuple(replace(each, citation_blocks=citation_blocks) for each in tools)
 
 
 @with_option_names
@@ -114,6 +121,7 @@ def agent_tool(
     k: int | None = None,
     budget: int | None = None,
     max_budget: int = 3000,
+    citation_blocks: bool = False,
     timeout: float | None = 30.0,
     limits: Limits | None = None,
 ) -> AgentTool:
@@ -128,6 +136,9 @@ def agent_tool(
         budget: Most words of a result if the model sets no limit, in [20, ``max_budget``]. Default, without ``k``: from the
             retriever, or from the index's configuration, if the range allows. Otherwise 600.
         max_budget: Most words that the model can ask for. Default: 3000.
+        citation_blocks: Whether the tool gives each text as a ``search_result`` block, which Claude can cite: its answer
+            then has citations apart from its text, and ``index.surroundings`` finds what they quote. Default: False, for
+            JSON.
         timeout: Seconds, > 0, after which a call ends with an error. None: never. Default: 30.
         strategies: See ``agent_tools``.
         limits: The limits of a retriever that becomes a tool, without its filter. They override the index's configuration.
@@ -136,19 +147,21 @@ def agent_tool(
     Raises:
         InvalidArgument: if an option is out of its range.
     """
-    _check(view, about, timeout)
+    _check(view, about, timeout, citation_blocks)
     amounts = ToolLimits.of(view, k, budget, max_budget, limits)
     _check_name("name", name)
-    return search_tool(view, name, _chosen(view, strategies), about=about, limits=amounts, timeout=timeout)
+    tool = search_tool(view, name, _chosen(view, strategies), about=about, limits=amounts, timeout=timeout)
+    return replace(tool, citation_blocks=citation_blocks)
 
 
-def _check(view: object, about: object, timeout: float | None) -> None:
+def _check(view: object, about: object, timeout: float | None, citation_blocks: bool) -> None:
     if not isinstance(view, View):
         raise InvalidArgument(f"view must be an Index or a view of one, got {shown(view)}")
     check_text("about", about)
     if not str(about).strip() or len(str(about)) > _LONGEST_ABOUT:
         raise InvalidArgument(f"about must have 1 to {_LONGEST_ABOUT} characters, got {shown(about)}")
     check_timeout(timeout)
+    check_flag("citation_blocks", citation_blocks)
 
 
 def _check_name(what: str, name: object) -> None:

@@ -7,11 +7,13 @@ has changed. What differs between hosts is abstract in ``StrategyRetriever``.
 from leafspan.agents import (
     AgentTool,
     ToolOptions,
+    ToolResult,
     ToolsOptions,
     agent_tool,
     agent_tools,
     cited_numbers,
     error_text,
+    search_result,
 )
 from leafspan.checks import changed_options, check_choice, check_flag, check_number, check_option_names, check_whole, shown
 from leafspan.documents import with_any_metadata
@@ -59,6 +61,7 @@ __all__ = [
     "Reranked",
     "StrategyRetriever",
     "ToolOptions",
+    "ToolResult",
     "ToolsOptions",
     "Watched",
     "Watcher",
@@ -88,6 +91,7 @@ __all__ = [
     "is_plain",
     "options",
     "read_options",
+    "search_result",
     "recognise",
     "retriever_tool",
     "run",

@@ -1,6 +1,8 @@
 """Taking documents in, deleting and listing them, and looking whether an index is whole."""
 
 from ._contents import (
+    MOST_DIGITS,
+    Citation,
     DocumentInfo,
     Stats,
     count_all,
@@ -8,6 +10,7 @@ from ._contents import (
     index_stats,
     list_documents,
     list_leaves,
+    place_cited,
     summaries_of,
     surrounding_text,
 )
@@ -33,8 +36,10 @@ from ._writing import (
 
 __all__ = [
     "FILE_KEY",
+    "MOST_DIGITS",
     "AddOptions",
     "Added",
+    "Citation",
     "Copied",
     "DocumentInfo",
     "Examination",
@@ -65,6 +70,7 @@ __all__ = [
     "list_documents",
     "list_leaves",
     "moved_warning",
+    "place_cited",
     "rebuild_vectors",
     "split_document",
     "summaries_of",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from leafspan.checks import STRUCTURE_KEY, check_whole, is_unicode, shown
@@ -218,7 +220,7 @@ def surrounding_text(
     def read(reader: Reader) -> Flow[Passage]:
         reader = reader.raising()
         row = yield from _row_around(reader, target)
-        first, last = (yield from _ordinals(reader, row, target)) if isinstance(target, _Citation) else target[1:]
+        first, last = (yield from _ordinals(reader, row, target)) if isinstance(target, Citation) else target[1:]
         if not first <= last < row.leaves:
             raise InvalidArgument(f"document {row.document_id!r} has {row.leaves} leaves, got {first} to {last}")
         lowest = 0 if before is None else max(0, first - before)
@@ -244,12 +246,48 @@ def surrounding_text(
     return read_consistently(store, read, scope)
 
 
-class _Citation(NamedTuple):
-    """The place of a host's document or node with an id of its own, from its metadata."""
+MOST_DIGITS = 12  # of a character's number in a citation
+_CITATION = re.compile(rf"(?s)(.*):(\d{{1,{MOST_DIGITS}}})-(\d{{1,{MOST_DIGITS}}})", re.ASCII)
+
+
+class Citation(NamedTuple):
+    """A range of characters of a document. As text it is ``{document_id}:{start}-{end}``."""
 
     document_id: str
     start: int
     end: int
+
+    def __str__(self) -> str:
+        return f"{self.document_id}:{self.start}-{self.end}"
+
+    @classmethod
+    def parse(cls, text: str) -> Citation:
+        """Read a citation from its text."""
+        match = _CITATION.fullmatch(text)
+        if match is None or int(match[2]) >= int(match[3]):
+            raise InvalidArgument(
+                f"citation must be like handbook.md:120-480, as search returns it, got {shown(text)}; to read from a "
+                "document's start, give document_id"
+            )
+        return cls(match[1], int(match[2]), int(match[3]))
+
+
+def place_cited(passage: object) -> tuple[object, str]:
+    """The place that a citation names, and the text that it quotes; or another value unchanged, and an empty text.
+
+    A citation is its text, or an object of a host or a model's answer that has this text as its source.
+    """
+
+    def value(name: str) -> Any:
+        return passage.get(name) if isinstance(passage, Mapping) else getattr(passage, name, None)
+
+    more = value("extras")  # where LangChain keeps what its citations have no field for
+    source = passage if isinstance(passage, str) else value("source") or (isinstance(more, Mapping) and more.get("source"))
+    if not isinstance(source, str) or run_of_id(source) is not None or (match := _CITATION.fullmatch(source)) is None:
+        return passage, ""
+    quoted = value("cited_text") or getattr(value("cited_content"), "text", None)
+    metadata = {"doc_id": match[1], "start": int(match[2]), "end": int(match[3])}
+    return SimpleNamespace(metadata=metadata), quoted if isinstance(quoted, str) else ""
 
 
 class _Run(NamedTuple):
@@ -260,7 +298,7 @@ class _Run(NamedTuple):
     last: int
 
 
-def _target(passage: object) -> _Run | _Citation:
+def _target(passage: object) -> _Run | Citation:
     """Return the leaves of a passage, or its place."""
     id_ = passage if isinstance(passage, str) else getattr(passage, "node_id", None) or getattr(passage, "id", None)
     if (run := run_of_id(id_ if isinstance(id_, str) else None)) is not None:
@@ -273,16 +311,16 @@ def _target(passage: object) -> _Run | _Citation:
     if isinstance(metadata, Mapping):
         document_id, start, end = (metadata.get(key) for key in ("doc_id", "start", "end"))
         if isinstance(document_id, str) and type(start) is int and type(end) is int and start < end:
-            return _Citation(document_id, start, end)
+            return Citation(document_id, start, end)
     raise InvalidArgument(
-        "passage must be a Passage of a document of the index, a Document or node that leafspan has made of one, or "
-        f"its id, got {shown(passage)}"
+        "passage must be a Passage of a document of the index, a Document or node that leafspan has made of one, its id, "
+        f"or a citation, got {shown(passage)}"
     )
 
 
-def _row_around(reader: Reader, target: _Run | _Citation) -> Flow[Row]:
+def _row_around(reader: Reader, target: _Run | Citation) -> Flow[Row]:
     """Return the row of a passage's document."""
-    document_id = target.document_id if isinstance(target, _Citation) else target.of.document_id
+    document_id = target.document_id if isinstance(target, Citation) else target.of.document_id
     row = yield from _find_row(reader, document_id)
     if row is None:
         raise DocumentNotFound(f"there is no document {shown(document_id)} in the index (any more): retrieve again")
@@ -294,7 +332,7 @@ def _row_around(reader: Reader, target: _Run | _Citation) -> Flow[Row]:
     return row
 
 
-def _ordinals(reader: Reader, row: Row, citation: _Citation) -> Flow[tuple[int, int]]:
+def _ordinals(reader: Reader, row: Row, citation: Citation) -> Flow[tuple[int, int]]:
     """Return the ordinals of the first and the last leaf at a place."""
     places = [each.leaf for each in (yield from _leaves(reader, row.leaf_ids)).values()]
     inside = [place.ordinal for place in places if place.start < citation.end and place.end > citation.start]
