@@ -14,4 +14,4 @@ except ModuleNotFoundError as error:  # pragma: no cover
 
 __getattr__, __dir__, _names = lazy_loader.attach_stub(__name__, __file__)
 # Without names that need an extra, so that "import *" works without the extra.
-__all__ = [name for name in _names if name not in ("IndexBackend", "RetrievalMiddleware")]
+__all__ = [name for name in _names if name not in ("IndexBackend", "LeafspanStore", "RetrievalMiddleware")]

@@ -2,6 +2,7 @@
 
 from .deep_agents import IndexBackend as IndexBackend
 from .documents import leaf_documents
+from .memory import LeafspanStore as LeafspanStore
 from .middleware import RetrievalMiddleware as RetrievalMiddleware
 from .private_retriever import PIIAwareRetriever
 from .retrievers import (
