@@ -24,7 +24,11 @@ PUBLIC = {
     each.__name__: dir(each) for each in (*public.WHOLE, *public.IN_PARTS, leafspan.hosting, leafspan.hosting.sources)
 }
 HOSTS = {"langchain_ext": {"langchain_core", "pydantic"}, "llamaindex_ext": {"llama_index"}}
-OF_EXTRAS = {"middleware.py": {"langchain", "langgraph"}, "deep_agents.py": {"deepagents"}}
+OF_EXTRAS = {
+    "memory.py": {"langgraph"},
+    "middleware.py": {"langchain", "langgraph"},
+    "deep_agents.py": {"deepagents"},
+}
 
 
 def imported(tree: ast.AST) -> set[str]:
