@@ -175,7 +175,7 @@ def test_what_cannot_be_written_is_an_error_before_anything_is_asked(kb: Path, a
 
 def test_a_plot_without_matplotlib_is_an_error_before_anything_is_asked(kb: Path, monkeypatch):
     Path("questions.jsonl").write_text('{"text": "What do bees build?", "answers": ["combs in the dark"]}\n')
-    monkeypatch.delitem(sys.modules, "leafspan.lab.evaluation._drawn_figure", raising=False)
+    monkeypatch.delitem(sys.modules, "matplotlib.figure", raising=False)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setattr("leafspan.index.Index.open", None)
     assert fails(leafspan("eval", "questions.jsonl", "--plot", "recall.svg")) == (

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +17,11 @@ _MARKS = "osD^vPX"
 def check_can_plot(path: Path | None = None) -> None:
     """Check that a plot can be drawn, and saved to a file of this name."""
     try:
-        from leafspan.lab.evaluation._drawn_figure import DrawnFigure
+        from matplotlib.figure import Figure
     except ImportError as error:
         raise MissingExtra.of("a plot needs matplotlib", "eval") from error
     if path is not None:
-        formats = DrawnFigure().canvas.get_supported_filetypes()
+        formats = Figure().canvas.get_supported_filetypes()
         if path.suffix.removeprefix(".").lower() not in formats:
             raise InvalidArgument(
                 f"a plot must be a file such as recall.svg, with one of the endings {', '.join(sorted(formats))}, got "
@@ -30,9 +32,9 @@ def check_can_plot(path: Path | None = None) -> None:
 def plot_against_budget(measure: str, budgets: Sequence[int], lines: Mapping[str, Sequence[float]]) -> Any:
     """Draw a matplotlib figure with a line for each strategy. Notebooks show it."""
     check_can_plot()
-    from leafspan.lab.evaluation._drawn_figure import DrawnFigure
+    from matplotlib.figure import Figure
 
-    figure = DrawnFigure(figsize=(7, 4), layout="constrained")
+    figure: Any = Figure(figsize=(7, 4), layout="constrained")
     axes = figure.subplots()
     for number, (name, values) in enumerate(lines.items()):
         colour, mark = _COLOURS[number % len(_COLOURS)], _MARKS[number % len(_MARKS)]
@@ -45,4 +47,16 @@ def plot_against_budget(measure: str, budgets: Sequence[int], lines: Mapping[str
     axes.set_ylim(0, 1.02)
     axes.grid(alpha=0.3)
     axes.legend()
+    figure._repr_svg_ = partial(_as_svg, figure)  # otherwise notebooks draw only pyplot's figures
     return figure
+
+
+def _as_svg(figure: Any) -> str:
+    """A figure as SVG without a date and random ids, so that it is the same each time."""
+    from matplotlib import rc_context
+
+    written = StringIO()
+    with rc_context({"svg.hashsalt": "leafspan"}):
+        figure.savefig(written, format="svg", metadata={"Date": None})
+    text = written.getvalue()
+    return text[text.index("<svg") :]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Protocol, get_args
 
 from leafspan.checks import (
     check_choice,
@@ -33,7 +33,7 @@ from leafspan.sources.graphs._graph import (
 )
 from leafspan.sources.graphs._thread import LightRAGThread, awork_on, check_initialized, check_instance, home_loop, work_on
 from leafspan.strategies import HostResult, Query, RetrievalContext, Strategy, StrategyFlow, query_texts
-from leafspan.values import Candidate
+from leafspan.values import Candidate, Passage
 
 LightRAGMode = Literal["local", "global", "hybrid", "naive", "mix", "bypass"]
 LightRAGShape = Literal["chunks", "strings", "dict", "context", "answer"]
@@ -324,3 +324,34 @@ def _joined(title: str, description: str) -> str:
 
 def _split(text: object) -> list[str]:
     return [part for part in str(text or "").split(_SEPARATOR) if part]
+
+
+class HasLeaves(Protocol):
+    """An index, or a view of one."""
+
+    def leaves(self) -> Iterable[Passage]:
+        """All leaves."""
+        ...
+
+
+def lightrag_inputs(index: HasLeaves, *, whole: bool = False) -> dict[str, list[str]]:
+    """Return an index's leaves or documents as arguments of ``LightRAG.ainsert``, so that results can be cited.
+
+    LightRAG asks its language model about each chunk. Each leaf becomes a chunk, and a result is exactly this leaf. Whole
+    documents make fewer and larger chunks, which cost less. A result is then the span of leaves that holds the chunk. If
+    several texts are the same, LightRAG keeps one of them.
+
+    Args:
+        index: The index, or a view of one.
+        whole: Whether to give whole documents. Default: False, the leaves.
+
+    Raises:
+        InvalidArgument: if ``whole`` is not a bool.
+    """
+    check_flag("whole", whole)
+    texts: dict[str, str] = {}
+    for leaf in index.leaves():
+        id_ = leaf.document_id if whole else leaf.id
+        texts[id_] = texts.get(id_, "") + leaf.text
+    texts = {id_: text for id_, text in texts.items() if text.strip()}  # LightRAG refuses blank texts
+    return {"input": list(texts.values()), "ids": list(texts), "file_paths": list(texts)}
