@@ -41,10 +41,7 @@ def as_tools(index: View, **options: Unpack[ToolsOptions]) -> list[StructuredToo
     retriever="A retriever of this package over an index, whose strategy, ``where``, ``candidates`` and ``min_score`` "
     "apply in each call; or an index or view, for the choice of strategies of ``as_tools``.",
 )
-def as_tool(
-    retriever: BaseSpanRetriever | View,
-    **options: Unpack[ToolOptions],
-) -> StructuredTool:
+def as_tool(retriever: BaseSpanRetriever | View, **options: Unpack[ToolOptions]) -> StructuredTool:
     """A retriever as a tool that searches, or the tool ``search`` of an index or view alone.
 
     A tool's message is JSON with citations, or blocks, and its artifact has the passages as Documents.

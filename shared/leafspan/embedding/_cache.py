@@ -217,8 +217,7 @@ def _vectors_of(database: sqlite3.Connection, space: Space, keys: Sequence[bytes
         some = keys[start : start + _AT_ONCE]
         marks = ",".join("?" * len(some))
         rows = database.execute(
-            f"SELECT text, vector, checksum FROM vectors WHERE space = ? AND text IN ({marks})",
-            (stored.number, *some),
+            f"SELECT text, vector, checksum FROM vectors WHERE space = ? AND text IN ({marks})", (stored.number, *some)
         )
         vectors |= {text: vector for text, vector, checksum in rows if stored.checksum(text, vector) == checksum}
     now = _next_use(database)

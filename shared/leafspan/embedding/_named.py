@@ -230,7 +230,6 @@ def _model_file(package: str, path: Sequence[str], digest: str, extra: str) -> P
         actual = hashlib.file_digest(content, "sha256").hexdigest()
     if actual != digest:
         raise MissingExtra.of(
-            f"the embedder {extra} is of another version: {str(file)!r} must have the SHA-256 {digest}, got {actual}",
-            extra,
+            f"the embedder {extra} is of another version: {str(file)!r} must have the SHA-256 {digest}, got {actual}", extra
         )
     return file

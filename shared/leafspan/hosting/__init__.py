@@ -20,24 +20,9 @@ from leafspan.documents import with_any_metadata
 from leafspan.flows import Call, Flow, arun, run
 from leafspan.hosting import _strategy_options as options
 from leafspan.hosting._docs import HostWords, described, described_as
-from leafspan.hosting._options import (
-    LastStrategy,
-    check_base_retriever,
-    check_index,
-    is_plain,
-    read_options,
-    write_options,
-)
+from leafspan.hosting._options import LastStrategy, check_base_retriever, check_index, is_plain, read_options, write_options
 from leafspan.hosting._retriever import NamedStrategyRetriever, StrategyRetriever, retriever_tool
-from leafspan.hosting._stored import (
-    HostObject,
-    awith_ids,
-    delete,
-    recognise,
-    split_into_leaves,
-    to_documents,
-    with_ids,
-)
+from leafspan.hosting._stored import HostObject, awith_ids, delete, recognise, split_into_leaves, to_documents, with_ids
 from leafspan.language_model import GenerateOptions, from_langchain, from_llamaindex, without_reasoning
 from leafspan.retrieval import CallOptions, check_timeout
 from leafspan.spans import SHOWN_TO_MODELS, citation, shown_text

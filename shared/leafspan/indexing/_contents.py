@@ -203,12 +203,7 @@ def list_leaves(store: Store, document_id: str | None, scope: Scope | None = Non
 
 
 def surrounding_text(
-    store: Store,
-    passage: object,
-    before: int | None,
-    after: int | None,
-    words: int | None,
-    scope: Scope | None = None,
+    store: Store, passage: object, before: int | None, after: int | None, words: int | None, scope: Scope | None = None
 ) -> Flow[Passage]:
     """Return a passage with the leaves around it, as one passage with score 0."""
     usual = _USUAL_REACH if words is None else None  # None: no limit

@@ -10,11 +10,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple, TypeAlias
 
 from leafspan.checks import STRUCTURE_KEY
-from leafspan.documents import (
-    content_hash,
-    language_of,
-    unpack_place,
-)
+from leafspan.documents import content_hash, language_of, unpack_place
 from leafspan.engines import Record
 from leafspan.flows import Call, Flow, Progress
 from leafspan.indexing._contents import problem_of_content, put_together

@@ -156,11 +156,7 @@ def to_coverage(target: WriteTarget, source: Any, options: SyncOptions, reading:
             f"got within={shown(within)} and source_key={shown(source_key)}"
         )
     documents = read_documents(
-        source,
-        reading,
-        flatten_metadata=options.flatten_metadata,
-        unicode_errors=target.unicode_errors,
-        skip_bad=True,
+        source, reading, flatten_metadata=options.flatten_metadata, unicode_errors=target.unicode_errors, skip_bad=True
     )
     if source_key is not None:
         check_text("source_key", source_key)

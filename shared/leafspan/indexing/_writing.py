@@ -22,14 +22,7 @@ from leafspan.documents import (
     place_of,
 )
 from leafspan.embedding import CheckedEmbedder, Embed, blend, embed_in_batches
-from leafspan.errors import (
-    ConcurrentUpdate,
-    DamagedIndex,
-    IndexMismatch,
-    InvalidArgument,
-    InvalidDocument,
-    WriterBusy,
-)
+from leafspan.errors import ConcurrentUpdate, DamagedIndex, IndexMismatch, InvalidArgument, InvalidDocument, WriterBusy
 from leafspan.files import FileDocument, page_starts
 from leafspan.filters import constant, to_filter
 from leafspan.flows import Call, Flow

@@ -45,9 +45,7 @@ def length_of(terms: Sequence[str]) -> int:
 
 
 def build_postings(
-    leaves: Iterable[Sequence[str]],
-    starts: NDArray[np.uint8] | None = None,
-    readings: NDArray[np.uint8] | None = None,
+    leaves: Iterable[Sequence[str]], starts: NDArray[np.uint8] | None = None, readings: NDArray[np.uint8] | None = None
 ) -> dict[str, NDArray[Any]]:
     """Return the arrays of an index of leaves, which are numbered in order."""
     import numpy as np
@@ -201,9 +199,7 @@ def in_smallest_type(numbers: NDArray[Any], *, at_least: type[np.unsignedinteger
     return numbers.astype(np.promote_types(largest, at_least or np.uint8))
 
 
-def merge_postings(
-    parts: Sequence[tuple[Mapping[str, NDArray[Any]], NDArray[np.bool_] | None]],
-) -> dict[str, NDArray[Any]]:
+def merge_postings(parts: Sequence[tuple[Mapping[str, NDArray[Any]], NDArray[np.bool_] | None]]) -> dict[str, NDArray[Any]]:
     """Return the arrays that ``build_postings`` gives for the kept leaves of all parts, part after part."""
     import numpy as np
 

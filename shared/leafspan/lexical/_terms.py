@@ -200,12 +200,7 @@ class Nodes:
         return [max(len(each) if counting is None else int(np.count_nonzero(counting[each])), 1) for each in firsts]
 
     def of_term(
-        self,
-        leaves: NDArray[np.intp],
-        times: NDArray[Any],
-        counts: Sequence[int],
-        length: float,
-        settings: BM25Settings,
+        self, leaves: NDArray[np.intp], times: NDArray[Any], counts: Sequence[int], length: float, settings: BM25Settings
     ) -> list[NodeTerm]:
         """Return a term in each scale's nodes, from its counts in the leaves."""
         import numpy as np

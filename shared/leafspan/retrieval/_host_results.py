@@ -15,17 +15,7 @@ from leafspan.store import Reader, Row, Scope, StoredLeaf
 from leafspan.strategies import HOW_TO_FIND_LEAVES, AskHost, HostResult
 from leafspan.strategies.scoring import scores_in_order
 from leafspan.trace import Trace, TracedHit
-from leafspan.values import (
-    Candidate,
-    Leaf,
-    LeafId,
-    Passage,
-    Span,
-    id_of_text,
-    outside_candidate,
-    run_of_id,
-    scored,
-)
+from leafspan.values import Candidate, Leaf, LeafId, Passage, Span, id_of_text, outside_candidate, run_of_id, scored
 
 _VERSION = re.compile(r"[0-9a-f]{8}")
 

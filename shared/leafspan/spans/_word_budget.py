@@ -213,11 +213,7 @@ def _best_fitting_runs(
 
 
 def _with_those_that_fit(
-    chosen: Sequence[list[Candidate]],
-    gapless: Iterable[_Gapless],
-    budget: int,
-    price: float,
-    max_words: int | None,
+    chosen: Sequence[list[Candidate]], gapless: Iterable[_Gapless], budget: int, price: float, max_words: int | None
 ) -> list[list[Candidate]]:
     """The chosen runs, and the best runs at a lower price that fit into the budget beside or around them."""
     runs = list(chosen)

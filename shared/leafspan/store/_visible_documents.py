@@ -240,12 +240,7 @@ class VisibleDocuments:
         return self._read
 
     def _current(
-        self,
-        ids: Sequence[str],
-        texts: Sequence[str | None],
-        within: Selection | None = None,
-        *,
-        queried: bool = False,
+        self, ids: Sequence[str], texts: Sequence[str | None], within: Selection | None = None, *, queried: bool = False
     ) -> Flow[Current]:
         """The leaves that are current, visible and in the selection. A leaf that was just replaced is a StaleRead."""
         leaves = [parsed(id_) for id_ in ids]

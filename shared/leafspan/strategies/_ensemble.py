@@ -126,11 +126,7 @@ class Ensemble(Strategy):
         return [self.timeout] * len(self.retrievers)
 
 
-_RULES = {
-    "weights": "a list of numbers",
-    "timeout": "a number of seconds, or a list of such",
-    "names": "a list of texts",
-}
+_RULES = {"weights": "a list of numbers", "timeout": "a number of seconds, or a list of such", "names": "a list of texts"}
 
 
 def _one_each(name: str, value: Any, retrievers: int) -> Any:

@@ -80,12 +80,7 @@ class SentenceWindow(Strategy):
                 lengths |= {candidate.id: candidate.words or 0 for candidate in loaded.values()}
             windows = [
                 windows_around(
-                    hits,
-                    before=self.before,
-                    after=self.after,
-                    max_words=longest,
-                    budget=context.words,
-                    words=lengths,
+                    hits, before=self.before, after=self.after, max_words=longest, budget=context.words, words=lengths
                 )
                 for hits in best
             ]

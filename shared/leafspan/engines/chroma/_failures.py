@@ -14,14 +14,7 @@ from leafspan.engines._caller import LEAST_SECONDS, Caller, in_one_line, late_an
 from leafspan.engines._port import StaleRead
 from leafspan.engines.chroma._database import RESTORE
 from leafspan.engines.local._disk import is_full, is_read_only, too_many_files
-from leafspan.errors import (
-    DamagedIndex,
-    InvalidArgument,
-    LeafspanError,
-    StorageFailed,
-    StorageFull,
-    StorageReadOnly,
-)
+from leafspan.errors import DamagedIndex, InvalidArgument, LeafspanError, StorageFailed, StorageFull, StorageReadOnly
 
 
 def caller_of(thing: Any, timeout: float = 30.0) -> Caller:

@@ -74,14 +74,7 @@ class Adopted:
         return reasons
 
 
-def adopt(
-    source: Source,
-    plan: Plan,
-    target: WriteTarget | None,
-    *,
-    dry_run: bool,
-    show: bool | None,
-) -> Flow[Adopted]:
+def adopt(source: Source, plan: Plan, target: WriteTarget | None, *, dry_run: bool, show: bool | None) -> Flow[Adopted]:
     """Write a plan's documents, except unchanged ones. For a dry run, there need not be an index."""
     if target is not None:
         check_splitter(target.store, target.settings)

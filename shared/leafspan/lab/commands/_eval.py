@@ -83,9 +83,7 @@ def evaluate(
     plot: Annotated[
         Path | None,
         typer.Option(
-            help="A new file for a plot of recall by budget (.png, .svg or .pdf).",
-            parser=named_path,
-            metavar="FILE",
+            help="A new file for a plot of recall by budget (.png, .svg or .pdf).", parser=named_path, metavar="FILE"
         ),
     ] = None,
     output: Annotated[

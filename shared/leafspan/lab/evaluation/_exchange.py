@@ -80,12 +80,7 @@ def save_beir(
 
 
 def save_trec(
-    folder: str | Path,
-    questions: Iterable[Question],
-    view: View,
-    strategies: Sequence[StrategyLike],
-    *,
-    k: int = 100,
+    folder: str | Path, questions: Iterable[Question], view: View, strategies: Sequence[StrategyLike], *, k: int = 100
 ) -> dict[str, Path]:
     """Write judgements and the strategies' results as TREC files, for ``trec_eval``, ir_measures or ranx.
 

@@ -159,13 +159,7 @@ class _Explaining:
     """Makes one explanation, from what one reader may see."""
 
     def __init__(
-        self,
-        index: IndexAnswers,
-        answers: Answers,
-        reader: Reader,
-        query: Query,
-        strategy: Strategy,
-        limits: Limits,
+        self, index: IndexAnswers, answers: Answers, reader: Reader, query: Query, strategy: Strategy, limits: Limits
     ) -> None:
         self._index = index
         self._answers = answers

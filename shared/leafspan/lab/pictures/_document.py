@@ -25,10 +25,7 @@ def document_picture(document: Document, body: Node = None) -> Element:
     size = size_of(fitting) if fitting is not None else f"{len(document.text):,} characters"
     ends = fitting.ends if fitting is not None else [chunk.end for chunk in document.chunks]
     return section(".ls-result")[
-        div(".ls-document")[
-            caption(document.id, document.title, size),
-            fitting is not None and strip(fitting, []),
-        ],
+        div(".ls-document")[caption(document.id, document.title, size), fitting is not None and strip(fitting, [])],
         _metadata(document.metadata),
         body,
         body is None

@@ -20,8 +20,7 @@ def passage_picture(passage: Passage) -> Element:
     """Draw a single passage, with its document as a strip above it."""
     outline = passage.outline
     return div(".ls-single")[
-        outline is not None and outline.leaves > 0 and strip(outline, [block_of(passage, None, nodes=True)]),
-        card(passage),
+        outline is not None and outline.leaves > 0 and strip(outline, [block_of(passage, None, nodes=True)]), card(passage)
     ]
 
 

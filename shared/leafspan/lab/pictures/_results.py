@@ -52,11 +52,7 @@ def _lists(passages: Sequence[Passage], *, folded: bool) -> Node:
     return details(".ls-folded")[summary["the lists that it was fused from"], lists]
 
 
-def cards(
-    passages: Sequence[Passage],
-    words: Places | None = None,
-    below: Callable[[Passage], Node] | None = None,
-) -> Node:
+def cards(passages: Sequence[Passage], words: Places | None = None, below: Callable[[Passage], Node] | None = None) -> Node:
     """Draw the passages one below the other."""
     best = max((each.score for each in passages if math.isfinite(each.score)), default=None)
     more = len(passages) - _MOST_CARDS

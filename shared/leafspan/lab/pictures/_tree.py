@@ -82,8 +82,7 @@ class _Drawing:
                 _covered(node),
                 p(".ls-place")[f"made from {_children(node.summary.children)}; covers {_place(node)}"],
                 ul(".ls-nodes")[
-                    [self._node(each, above) for each in drawn],
-                    unknown > 0 and li(".ls-leaf")[_not_drawn(unknown, node)],
+                    [self._node(each, above) for each in drawn], unknown > 0 and li(".ls-leaf")[_not_drawn(unknown, node)]
                 ],
             ]
         ]

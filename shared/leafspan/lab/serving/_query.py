@@ -125,11 +125,7 @@ async def find_answers(view: View, query: PageQuery, configs: Mapping[str, Confi
 async def _find(view: View, query: PageQuery, name: str, config: Config, timeout: float) -> Answer:
     try:
         passages = await view.aretrieve(
-            query.question,
-            config.defaults().strategy,
-            where=query.filter(),
-            timeout=timeout,
-            **query.limits(config),
+            query.question, config.defaults().strategy, where=query.filter(), timeout=timeout, **query.limits(config)
         )
     except LeafspanError as error:
         return Answer(name, [], "; ".join([str(error), *getattr(error, "__notes__", [])]))

@@ -24,12 +24,7 @@ _GRACE = 3  # seconds to finish answers when the server ends
 
 
 def serve(
-    view: View,
-    strategies: Mapping[str, Config],
-    *,
-    port: int = 0,
-    timeout: float = 30.0,
-    started: Callable[[str], None],
+    view: View, strategies: Mapping[str, Config], *, port: int = 0, timeout: float = 30.0, started: Callable[[str], None]
 ) -> None:
     """Serve pages to ask the view in a browser, on 127.0.0.1, until SIGINT or SIGTERM. Call it in the main thread.
 

@@ -24,15 +24,7 @@ from leafspan.sources.graphs._graph import (
     leaf_or_none,
 )
 from leafspan.sources.graphs._search_graph import GraphSearch, check_graph, find_retriever, find_store
-from leafspan.strategies import (
-    Generate,
-    HostResult,
-    Query,
-    RetrievalContext,
-    Strategy,
-    StrategyFlow,
-    query_texts,
-)
+from leafspan.strategies import Generate, HostResult, Query, RetrievalContext, Strategy, StrategyFlow, query_texts
 from leafspan.trace import Trace
 from leafspan.values import Candidate
 

@@ -30,10 +30,7 @@ from leafspan.sources.sql._names import (
 )
 
 _SYSTEM_SCHEMAS = ("information_schema", "pg_catalog", "temp")
-_SYSTEM_TABLES = {
-    "sqlite": r"sqlite_.*|pragma_.*|dbstat|bytecode|tables_used",
-    "postgres": r"pg_.*",
-}
+_SYSTEM_TABLES = {"sqlite": r"sqlite_.*|pragma_.*|dbstat|bytecode|tables_used", "postgres": r"pg_.*"}
 
 
 @dataclass(frozen=True, slots=True)
