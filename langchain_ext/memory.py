@@ -102,7 +102,7 @@ class LeafspanStore(BaseStore):
             if isinstance(op, GetOp):
                 results.append((yield from self._item(op)))
             elif isinstance(op, SearchOp):
-                results.append((yield from self._found(op)))
+                results.append((yield from self._search(op)))
             elif isinstance(op, ListNamespacesOp):
                 results.append(_namespaces(op, (yield from self._documents(()))))
             elif isinstance(op, PutOp):
@@ -134,23 +134,23 @@ class LeafspanStore(BaseStore):
         view = self._index.scoped(_below(prefix))
         return (yield Call(view.documents, native=view.adocuments))  # type: ignore[no-any-return]
 
-    def _found(self, op: SearchOp) -> Flow[list[SearchItem]]:
+    def _search(self, op: SearchOp) -> Flow[list[SearchItem]]:
         end = op.offset + op.limit
         ranked: dict[str, float] = {}
-        found: dict[str, DocumentInfo | Passage] = {}
+        matches: dict[str, DocumentInfo | Passage] = {}
         most = end
         while op.query:
             how = {"strategy": self._strategy, "k": most, "per_document": 1, "where": _below(op.namespace_prefix)}
             passages = yield Call(self._index.retrieve, (op.query,), how, native=self._index.aretrieve)
-            found = {each.document_id: each for each in passages if _matches(each, op.filter)}
+            matches = {each.document_id: each for each in passages if _matches(each, op.filter)}
             ranked = {each.document_id: each.score for each in passages}
-            if len(found) >= end or len(passages) < most:
+            if len(matches) >= end or len(passages) < most:
                 break
             most *= 4
-        if len(found) < end:  # the items that no question finds come last
+        if len(matches) < end:  # the items that no question finds come last
             others = yield from self._documents(op.namespace_prefix)
-            found |= {each.id: each for each in others if each.id not in found and _matches(each, op.filter)}
-        shown_items = list(found.items())[op.offset : end]
+            matches |= {each.id: each for each in others if each.id not in matches and _matches(each, op.filter)}
+        shown_items = list(matches.items())[op.offset : end]
         if op.refresh_ttl and any("ttl" in each.metadata for _, each in shown_items):
             yield from self._refresh([id_ for id_, _ in shown_items])
         return [SearchItem(**_item_fields(each), score=ranked.get(id_)) for id_, each in shown_items]

@@ -347,8 +347,9 @@ class View:
         if quoted:
             cited = yield from self._surroundings(place, 0, 0, None)
             if (at := cited.text.find(quoted)) >= 0 and cited.start is not None:
-                found = {"doc_id": cited.document_id, "start": cited.start + at, "end": cited.start + at + len(quoted)}
-                place = SimpleNamespace(metadata=found)
+                start = cited.start + at
+                metadata = {"doc_id": cited.document_id, "start": start, "end": start + len(quoted)}
+                place = SimpleNamespace(metadata=metadata)
         return (yield from self._surroundings(place, before, after, words))
 
     asurroundings = awaiting(surroundings, reads=True)
