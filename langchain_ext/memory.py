@@ -138,8 +138,8 @@ class LeafspanStore(BaseStore):
         end = op.offset + op.limit
         ranked: dict[str, float] = {}
         matches: dict[str, DocumentInfo | Passage] = {}
-        most = end
-        while op.query:
+        most = max(end, 1)
+        while op.query and op.query.strip():
             how = {"strategy": self._strategy, "k": most, "per_document": 1, "where": _below(op.namespace_prefix)}
             passages = yield Call(self._index.retrieve, (op.query,), how, native=self._index.aretrieve)
             matches = {each.document_id: each for each in passages if _matches(each, op.filter)}

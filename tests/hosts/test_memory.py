@@ -63,6 +63,12 @@ def test_a_question_finds_items_below_a_namespace(store):
     assert [each.key for each in store.search(("users", "ann"), query="tea", limit=1, offset=1)] == ["work"]
     assert {each.namespace for each in store.search(("users",), query="tea")} == {("users", "ann"), ("users", "bob")}
     assert store.search(("nobody",), query="tea") == []
+    assert store.search(("users",), query="tea", limit=0) == []
+    assert len(store.search(("users",), query=" ", limit=50_000)) == 4  # as without a question
+    assert len(store.search(("users",), query="tea", limit=50_000)) == 4
+    assert [each.key for each in store.search(("users",), query="tea", filter={"text": "Ann repairs steam engines"})] == [
+        "work"
+    ]
 
 
 def test_fields_choose_the_texts_that_questions_find(tmp_path):
