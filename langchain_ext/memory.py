@@ -9,7 +9,7 @@ from typing import Any
 
 from leafspan import Document, DocumentInfo, F, Hybrid, InvalidArgument, MissingExtra, Passage, View
 from leafspan.errors import DocumentNotFound
-from leafspan.hosting import Call, Flow, arun, check_index, run, shown
+from leafspan.hosting import Call, Flow, arun, run, shown
 from leafspan.strategies import StrategyLike
 
 try:
@@ -71,8 +71,9 @@ class LeafspanStore(BaseStore):
         strategy: StrategyLike | None = None,
         ttl: TTLConfig | None = None,
     ) -> None:
-        check_index(index)
-        if isinstance(fields, str) or not all(isinstance(each, str) for each in fields):
+        if not isinstance(index, View):
+            raise InvalidArgument(f"index must be an Index or a view of one, got {shown(index)}")
+        if not isinstance(fields, list | tuple) or not all(isinstance(each, str) for each in fields):
             raise InvalidArgument(f"fields must be a list of paths, got {shown(fields)}")
         self._index = index
         self._fields = tuple(fields)
@@ -115,10 +116,8 @@ class LeafspanStore(BaseStore):
 
     def _item(self, op: GetOp) -> Flow[Item | None]:
         document = yield from self._stored(op_id := _id(op.namespace, op.key))
-        if document is None:
-            return None
-        expires_at: Any = document.metadata.get("expires_at")
-        if expires_at is not None and expires_at <= _now().timestamp():
+        expires_at: Any = None if document is None else document.metadata.get("expires_at")
+        if document is None or (expires_at is not None and expires_at <= _now().timestamp()):
             return None
         if op.refresh_ttl and "ttl" in document.metadata:
             yield from self._refresh([op_id])

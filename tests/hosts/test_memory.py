@@ -195,10 +195,12 @@ def test_wrong_values_are_refused_before_anything_is_written(store):
     assert store.search(("a",), filter={"x": {"$gt": "many"}}) == []
     with pytest.raises(InvalidArgument, match="operations must be of LangGraph's BaseStore, got 3"):
         store.batch([3])
-    with pytest.raises(InvalidArgument, match="index must be"):
-        LeafspanStore("memory")
-    with pytest.raises(InvalidArgument, match="fields must be a list of paths, got 'text'"):
-        LeafspanStore(store._index, fields="text")
+    for index in (None, "memory"):
+        with pytest.raises(InvalidArgument, match=f"index must be an Index or a view of one, got {index!r}"):
+            LeafspanStore(index)
+    for fields in ("text", 3, [3]):
+        with pytest.raises(InvalidArgument, match="fields must be a list of paths, got "):
+            LeafspanStore(store._index, fields=fields)
 
 
 def test_threads_and_tasks_share_it(store):
