@@ -288,7 +288,8 @@ def _blocks(sources: Sequence[Document]) -> dict[int, dict[str, Any]]:
 def _cited_blocks(state: RetrievalState, sources: Sequence[Document]) -> list[Document]:
     """The sources that the answer cites by blocks, each once for each text that it quotes, in the order of the answer."""
     numbers = {block["source"]: number for number, block in _blocks(sources).items()}
-    answer = next((each for each in reversed(state["messages"]) if isinstance(each, AIMessage)), None)
+    messages = state["messages"][(_last_of_user(state["messages"]) or 0) :]
+    answer = next((each for each in reversed(messages) if isinstance(each, AIMessage)), None)
     cited: dict[tuple[int, str], Document] = {}
     blocks: list[Any] = [] if answer is None else answer.content_blocks
     for citation in (each for block in blocks for each in block.get("annotations", ())):

@@ -367,6 +367,15 @@ def test_sources_may_be_blocks_that_claude_cites(index):
     assert agent.invoke(asked("Who decoded the dance?"))["citations"] == []
 
 
+def test_an_answer_that_never_came_cites_no_block_of_an_earlier_answer(index):
+    middleware = RetrievalMiddleware(HybridRetriever(index=index, k=2), citation_blocks=True)
+    sources = HybridRetriever(index=index, k=2).invoke("Who decoded the dance?")
+    earlier = [HumanMessage("Who?"), quoting(f"bees.md:0-{len(BEES) + 1}", BEES)]
+    for messages, cited in ((earlier, [BEES]), ([*earlier, HumanMessage("And when?")], [])):
+        found = middleware.after_agent({"messages": messages, "retrieved": sources}, None)["citations"]
+        assert [each.metadata["cited_text"] for each in found] == cited
+
+
 def test_sources_of_other_retrievers_are_blocks_by_their_numbers():
     model = scripted(quoting("source 3", "Tea."))
     retriever = Listed(texts=["Bees.", " ", "Tea."], asked=[])
