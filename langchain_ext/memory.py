@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -234,15 +235,12 @@ def _matches(item: DocumentInfo | Passage, conditions: Mapping[str, Any] | None)
 
 def _is_as(value: Any, condition: Any) -> bool:
     if isinstance(condition, Mapping) and any(str(key).startswith("$") for key in condition):
-        for operator, other in condition.items():
+        for operator in condition:
             if operator not in _COMPARED:
                 raise InvalidArgument(f"operators of a filter are {', '.join(_COMPARED)}, got {shown(operator)}")
-            try:
-                if not _COMPARED[operator](value, other):
-                    return False
-            except (TypeError, ValueError):  # not numbers
-                return False
-        return True
+        with suppress(TypeError, ValueError):  # of what is no number
+            return all(_COMPARED[operator](value, other) for operator, other in condition.items())
+        return False
     if isinstance(condition, Mapping):
         return isinstance(value, Mapping) and all(_is_as(value.get(key), each) for key, each in condition.items())
     return bool(value == condition)
