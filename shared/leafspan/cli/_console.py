@@ -95,7 +95,6 @@ _MARK = "\ufeff"  # editors and PowerShell write it before the first line
 
 
 def standard_input() -> TextIO:
-    """Return standard input."""
     if sys.stdin is None:  # a process may have no standard input
         raise InvalidArgument("- reads standard input, which must be open, and is closed")
     return sys.stdin

@@ -214,13 +214,11 @@ Framework = Callable[[Index, str, str, int], Sequence[FrameworkPassage]]
 
 
 def ask_core(index: Index, strategy: str, question: str, k: int) -> list[FrameworkPassage]:
-    """What the index itself returns."""
     passages = index.retrieve(question, STRATEGIES[strategy].strategy, k=k)
     return [FrameworkPassage(p.id, p.document_id, p.start, p.end, p.layer, p.score, p.text) for p in passages]
 
 
 def ask_langchain(index: Index, strategy: str, question: str, k: int) -> list[FrameworkPassage]:
-    """What LangChain's retriever returns."""
     import langchain_ext
 
     named = STRATEGIES[strategy]
@@ -232,7 +230,6 @@ def ask_langchain(index: Index, strategy: str, question: str, k: int) -> list[Fr
 
 
 def ask_llamaindex(index: Index, strategy: str, question: str, k: int) -> list[FrameworkPassage]:
-    """What LlamaIndex's retriever returns."""
     import llamaindex_ext
 
     named = STRATEGIES[strategy]

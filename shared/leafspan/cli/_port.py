@@ -140,7 +140,6 @@ class _Names:
         self._hosts: set[str] = set()
 
     def read(self, node: ast.AST) -> None:
-        """Read an import."""
         if isinstance(node, ast.ImportFrom) and not node.level:
             is_ours = f"{node.module}.".startswith(_PACKAGES)
             self._hosts.add(str(node.module).split("_")[0].split(".")[0])

@@ -43,8 +43,6 @@ from leafspan.view import View
 
 @dataclass(frozen=True, slots=True)
 class NamedStrategy:
-    """A strategy of the command line."""
-
     strategy: Strategy
     idea: str
     retriever: str
@@ -81,7 +79,6 @@ STRATEGIES: dict[str, NamedStrategy] = {
 
 
 def strategy_named(name: str) -> Strategy:
-    """Return the strategy with this name."""
     check_choice("strategy", name, STRATEGIES)
     return STRATEGIES[name].strategy
 

@@ -234,7 +234,6 @@ def _as_json(done: Added | Synced, stats: Stats) -> dict[str, object]:
 
 
 def _standard_input(encoding: str | None) -> str:
-    """Return the text on standard input."""
     try:
         return decode(standard_input().buffer.read(), encoding or "utf-8")
     except Unreadable as error:
@@ -251,7 +250,6 @@ def _splitter(leaf_words: int) -> HierarchicalSplitter:
 
 
 def _has_files(files: Files) -> bool:
-    """Whether there is a file to read."""
     return any(isinstance(file, Path) for named in files.named for file in files_at(named, files))
 
 

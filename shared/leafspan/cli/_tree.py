@@ -126,7 +126,6 @@ def tree_lines(index: Index, document: str | None = None, *, leaves: bool = Fals
 
 
 def _lines(passage: Passage, nodes: Mapping[str, Passage], depth: int, *, parent_document: str) -> Iterator[TreeLine]:
-    """Yield a node, and all nodes below it."""
     yield TreeLine(passage.id, depth, _place(passage, parent_document), passage.text)
     for child in passage.summary.children if passage.summary else ():
         if child in nodes:

@@ -98,7 +98,6 @@ def hints_of(kind: type) -> Mapping[str, Any]:
 
 
 def options_of(kind: type) -> list[Field[Any]]:
-    """Return a dataclass's options."""
     if not is_dataclass(kind):
         raise InvalidArgument(f"a class must be a dataclass to have a configuration, got {kind.__qualname__}")
     return [each for each in fields(kind) if each.init]

@@ -49,7 +49,6 @@ class Location:
         return ": ".join(part for part in (file, path) if part).encode(errors="backslashreplace").decode()
 
     def error(self, message: str) -> InvalidArgument:
-        """Return the error for a problem at this place."""
         place = str(self)
         return InvalidArgument(f"{place}: {message}" if place else message)
 

@@ -126,7 +126,6 @@ def with_any_metadata(thing: object) -> Document:
 def check_document(
     document: Document | ForeignDocument, *, flatten_metadata: bool = False, volatile_keys: Collection[str] = ()
 ) -> Document:
-    """Return the document as it will be stored."""
     id_ = _name(document) if isinstance(document, ForeignDocument) and document.id is None else _checked_id(document.id)
     for name, value in (("text", document.text), ("title", "" if document.title is None else document.title)):
         if not isinstance(value, str):

@@ -123,8 +123,6 @@ _OWN = (*_PLACES, "split_id")  # metadata of a chunk that are never metadata of 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A piece of a text."""
-
     text: str
     start: int | None  # the character at which it starts. None if unknown
     metadata: Mapping[str, Any]  # its metadata, including those that it shares with other pieces

@@ -21,8 +21,6 @@ from leafspan.values import Chunk, Document
 
 @dataclass(frozen=True, slots=True)
 class ForeignDocument:
-    """A framework's document."""
-
     id: str | None  # its id. None without an id of its own
     text: str
     title: str | None  # the ``title`` in its metadata
@@ -168,7 +166,6 @@ def made_id(
 
 
 def checked_keys(keys: object) -> frozenset[str]:
-    """Return the option ``volatile_keys``, checked."""
     if not isinstance(keys, list | tuple | set | frozenset) or not all(isinstance(key, str) and key for key in keys):
         raise InvalidArgument(f"volatile_keys must be a list of metadata keys, got {shown(keys)}")
     return frozenset(keys)

@@ -154,7 +154,6 @@ def pack_place(leaf: Leaf) -> str:
 
 
 def unpack_place(id_: LeafId, packed: object, *, checked: bool = False) -> Leaf:
-    """Return the leaf with this id, from its packed place."""
     if not isinstance(packed, str):
         raise ValueError("its place is missing")
     format_, _, rest = packed.partition("|")

@@ -65,8 +65,6 @@ def _check_splitter(splitter: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class IndexSettings:
-    """An index's settings."""
-
     splitter: Splitter | None  # how documents are cut into leaves. None for a function that was not passed again
     context_sentences: int  # number of sentences from the previous and the next leaf that are indexed with each leaf
     title_weight: float  # weight of the title and the headings in a leaf's vector, beside 1 for its text

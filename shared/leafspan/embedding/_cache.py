@@ -90,7 +90,6 @@ class EmbeddingCache:
         keep_whole(self, "max_bytes", 1)
 
     def file(self) -> CacheFile:
-        """The file of the cache."""
         folder = user_cache_path("leafspan") if self.folder is None else Path(self.folder).expanduser()
         return CacheFile(folder / _FILE, self.max_bytes)
 
@@ -243,8 +242,6 @@ def _keep(database: sqlite3.Connection, space: Space, vectors: Mapping[bytes, Ve
 
 
 class _StoredSpace(NamedTuple):
-    """A space as stored in the file."""
-
     number: int
     owner: str
     name: str

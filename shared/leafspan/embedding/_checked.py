@@ -112,7 +112,6 @@ class CheckedEmbedder:
         return check_vectors([vectors[key] for key in keys], texts, name=embedder.name, dimension=identity.dimension)
 
     def queries(self, texts: Sequence[str]) -> Flow[Any]:
-        """Return a vector, as a row, for each query."""
         identity = yield from self.confirm(record=False)
         with calling("the embedder", self.embedder.name, texts):
             vectors = yield self.embedder.embed_queries(texts)
@@ -169,7 +168,6 @@ class RetryingEmbedder:
         self._most = sys.maxsize  # texts of the largest batch that may be accepted
 
     def documents(self, texts: Sequence[str], dimension: int | None = None) -> Flow[NDArray[np.float32]]:
-        """Return a vector, as a row, for each text."""
         import numpy as np
 
         name = self._embedder.name
@@ -258,7 +256,6 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def _status(error: BaseException) -> int | None:
-    """Return the error's HTTP status code."""
     response: Any = getattr(error, "response", None)
     if isinstance(response, Mapping):  # of AWS
         values = [response.get("ResponseMetadata", {}).get("HTTPStatusCode")]

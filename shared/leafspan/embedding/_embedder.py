@@ -156,7 +156,6 @@ Embed = Callable[[Sequence[str]], Flow[Any]]
 
 
 def embed_in_batches(embed: Embed, texts: Sequence[str], done: Callable[[int], None] = lambda _: None) -> Flow[list[Any]]:
-    """Return a vector for each text."""
     vectors: list[Any] = []
     for start in range(0, len(texts), _BATCH):
         batch = texts[start : start + _BATCH]

@@ -63,7 +63,6 @@ def connect(address: str, timeout: float) -> Flow[tuple[Any, str | None]]:
 
 
 def _kind(thing: Any) -> Literal["chroma", "engine", "pool", "postgres", "qdrant"] | None:
-    """Return the kind of client, or None for anything else."""
     if isinstance(thing, Postgres):
         return "postgres"
     if is_engine(thing):

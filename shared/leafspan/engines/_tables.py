@@ -161,19 +161,16 @@ class CalledTable(FlowTable):
         self._caller = caller
 
     def scan(self, fields: Collection[Field]) -> Flow[dict[str, Record]]:
-        """See FlowTable."""
         return self._call("read", self._table.scan, fields, read=checked)
 
     def nearest(
         self, vectors: Any, count: int, fields: Collection[Field] = (), *, among: Collection[str] | None = None
     ) -> Flow[list[list[Near]]]:
-        """See FlowTable."""
         return self._call(
             "search", self._table.nearest, vectors, count, fields, read=partial(checked_rows, vectors=vectors)
         )
 
     def annotate(self, notes: Notes) -> Flow[None]:
-        """See FlowTable."""
         return self._call("annotate", self._table.annotate, notes, writes=True)
 
     def _get(self, ids: Sequence[str], fields: Collection[Field]) -> Flow[dict[str, Record]]:
@@ -209,16 +206,13 @@ class CalledEngine(FlowEngine):
         self.caller = Caller(engine.place, iscoroutinefunction(engine.table), seconds)
 
     def tables(self) -> Flow[Mapping[str, Notes]]:
-        """See FlowEngine."""
         return (yield self.caller.call("list the tables", self.thing.tables, read=dict))  # type: ignore[no-any-return]
 
     def table(self, name: str) -> Flow[FlowTable | None]:
-        """See FlowEngine."""
         doing, read = f"open the table {name!r}", self._flow_table
         return (yield self.caller.call(doing, self.thing.table, (name,), read=read))  # type: ignore[no-any-return]
 
     def create(self, name: str, notes: Notes, *, searched: bool) -> Flow[FlowTable]:
-        """See FlowEngine."""
         doing, options, read = f"make the table {name!r}", {"searched": searched}, self._flow_table
         make = self.thing.create
         return (yield self.caller.call(doing, make, (name, notes), options, finish=True, read=read))  # type: ignore[no-any-return]

@@ -173,7 +173,6 @@ def _attached_message(part: Message) -> Message:
 
 
 def _headers(message: Message) -> dict[str, str]:
-    """Return the first header of each name, as written."""
     return {name.lower(): str(value) for name, value in reversed([*message.raw_items()])}
 
 

@@ -53,7 +53,6 @@ def in_one_line(text: str) -> str:
 
 
 def open_file(path: Path) -> BinaryIO:
-    """Open a file."""
     _check_regular(path.stat().st_mode)  # before opening, since opening a device can have effects
     file: BinaryIO = open(path, "rb", opener=_without_waiting)  # noqa: SIM115 (the caller closes it)
     try:
@@ -65,7 +64,6 @@ def open_file(path: Path) -> BinaryIO:
 
 
 def read_bytes(path: Path) -> bytes:
-    """Read a file."""
     with open_file(path) as file:
         data = file.read(MOST_BYTES + 1) if os.fstat(file.fileno()).st_size <= MOST_BYTES else None
     if data is None or len(data) > MOST_BYTES:

@@ -49,7 +49,6 @@ class Step(NamedTuple):
 
     @property
     def is_to_be_read(self) -> bool:
-        """Whether it is a file that must be read."""
         return isinstance(self.item, Path) and self.ids is None and self.what is None
 
 
@@ -114,7 +113,6 @@ class FileReading:
         return dict(sorted(counts.items(), key=lambda each: (-each[1], each[0])))
 
     def names(self, files: Files) -> FileNames:
-        """Return the names of a source's files."""
         root = self._root if files.root is None else Path(files.root).expanduser()
         return FileNames(None if root is None else real_path(root))
 

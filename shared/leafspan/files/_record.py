@@ -104,11 +104,9 @@ class Assembly:
 
     @property
     def text(self) -> str:
-        """The text added so far."""
         return "".join(self._texts)
 
     def record(self, title: str | None, left_out: Sequence[str] = ()) -> Record:
-        """Return the document."""
         return Record(self.text, title or None, {}, left_out=left_out, parts=tuple(self._runs))
 
 

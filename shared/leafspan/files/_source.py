@@ -244,5 +244,4 @@ class FileNames:
 
 
 def below_folder(path: Path, folder: Path) -> PurePosixPath | None:
-    """Return the path below the folder, or None if it is not below it."""
     return PurePosixPath(path.relative_to(folder).as_posix()) if path != folder and path.is_relative_to(folder) else None

@@ -26,8 +26,6 @@ _BAR = re.compile(r"(\\*)\|")
 
 
 class Cell(NamedTuple):
-    """A cell of a table."""
-
     text: str
     rows: int = 1  # the number of rows over which it is merged
     columns: int = 1  # the number of columns over which it is merged

@@ -117,7 +117,6 @@ def _of_markdown(page: str) -> Iterator[Record]:
 
 
 def first_heading(text: str) -> str | None:
-    """Return the top heading at the start of a text."""
     text = LINE_END.sub("\n", text)
     for _ in range(2):  # a link around a badge is empty once the badge is removed
         text = _FURNITURE.sub(lambda match: match[0] if match[0].startswith("`") else "", text)

@@ -102,7 +102,6 @@ def _chroma_logic(operator: str, operand: object) -> Where:
 
 
 def _chroma_conditions(key: str, value: object) -> list[Where]:
-    """The conditions on one key."""
     part = {key: value}
     if isinstance(value, list | tuple):
         raise refusal(

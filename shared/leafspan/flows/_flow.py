@@ -93,8 +93,6 @@ def stop_flow(flow: Flow[object]) -> None:
 
 
 class Deadline:
-    """The deadline of a retrieval."""
-
     __slots__ = ("_at", "_outer", "_seconds", "_waiting")
 
     def __init__(self, seconds: float, outer: Deadline | None = None) -> None:
@@ -244,7 +242,6 @@ def parameters_of(twin: Callable[P, Any]) -> Callable[[Callable[..., T]], Callab
 
 
 def _of_result(method: Callable[..., Flow[Any]]) -> Signature:
-    """The signature of a function that returns the result of the flow."""
     whole = signature(method)
     return whole.replace(return_annotation=str(whole.return_annotation).removeprefix("Flow[").removesuffix("]"))
 

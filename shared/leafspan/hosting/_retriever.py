@@ -179,7 +179,6 @@ class StrategyRetriever(RetrieverOptions):
         return {**self._plain_options(strategy), self._name_of_k: k, **kept}
 
     def _limits(self, where: object = None) -> CallOptions:
-        """The options of a call of the core, for a call of the retriever with a filter."""
         own: dict[str, Any] = {name: getattr(self, name) for name in CALL_OPTIONS[1:]}
         own |= {"k": getattr(self, self._name_of_k), "timeout": self.retrieval_timeout}
         if where is not None:
@@ -201,7 +200,6 @@ class StrategyRetriever(RetrieverOptions):
         return self.index is not None and whole.index is not None and not whole.index.is_of_same_index(self.index)
 
     def _filtered(self, context: Any = None) -> Strategy:
-        """The strategy with the retriever's filter."""
         return filtered(self._strategy(context), self.where)
 
     def _search(self, query: Any, strategy: Strategy, options: CallOptions, *, for_several: str) -> Passages:

@@ -42,7 +42,6 @@ class AddProgress:
         self._total = _STEPS * self._characters_read
 
     def unchanged(self, document: Document) -> None:
-        """Count an unchanged document."""
         with self._mutex:
             self._stored += 1
             self._done += (_STEPS - 1) * len(document.text)
@@ -57,7 +56,6 @@ class AddProgress:
             self._bar.say("Splitting", counts, done=self._done, total=self._total)
 
     def split(self, leaves: int) -> None:
-        """Count the leaves of a split document."""
         with self._mutex:
             self._leaves += leaves
 

@@ -53,8 +53,6 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """The options of an examination."""
-
     repair: bool  # whether to repair
     timeout: float  # seconds to wait for another writer
     quick: bool = False  # whether to read texts only where ids and rows show damage
@@ -154,7 +152,6 @@ class _Litter:
 
 
 def _is_of(row: Row, version: str) -> bool:
-    """Whether a row has leaves of this version."""
     return version == row.version or version in dict(row.leftovers)
 
 
@@ -180,8 +177,6 @@ CheckLeaf: TypeAlias = Callable[[Row, LeafId, str, Mapping[str, Any] | None], An
 
 
 class DocumentToCheck(NamedTuple):
-    """A document with its stored leaves."""
-
     row: Row  # its row in the manifest
     leaves: Mapping[str, set[int]]  # ordinals of its stored leaves, by version
 
@@ -331,7 +326,6 @@ def _made_again(document_id: str, loose: LooseRow, records: Mapping[str, Record]
 
 
 def _leaf(id_: str, record: Record) -> tuple[Leaf, str, Mapping[str, Any]]:
-    """Return a leaf with its text and metadata."""
     _, text, metadata, _ = record
     leaf = unpack_place(LeafId.parse(id_), metadata.get(STRUCTURE_KEY) if metadata else None)
     if text is None or leaf.end - leaf.start != len(text) or not leaf.ancestors:

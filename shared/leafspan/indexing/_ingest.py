@@ -38,8 +38,6 @@ _LOOKED_UP = 256  # documents looked up in the manifest at a time
 
 @dataclass(frozen=True, slots=True)
 class AddOptions:
-    """The options of ``View.add``."""
-
     flatten_metadata: bool = False
     volatile_keys: Collection[str] = ()
     workers: int | None = None
@@ -184,7 +182,6 @@ class _Ingestion:
     unfinished: list[str] = field(default_factory=list)  # unchanged documents that a killed writer left half done
 
     def run(self) -> Flow[Ingested]:
-        """Add the documents."""
         try:
             if self.workers is None:
                 group = yield from self._next_group()

@@ -67,7 +67,6 @@ def file_path(row: Row, names: FileNames) -> Path | None:
 
 
 def file_name(row: Row) -> str | None:
-    """Return the name of a document's file, or None if the document has no file."""
     name = row.extra.get(FILE_KEY)
     return None if name is None else str(name)
 

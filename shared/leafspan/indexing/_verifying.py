@@ -79,7 +79,6 @@ class _Compared:
         return [Finding(*each, repaired) for each in (*of_files, *self.problems)]
 
     def has(self, row: Row) -> bool:
-        """Whether the copy has a document."""
         return any(_first_row(segment, row) is not None for segment, _ in self.parts)
 
 
@@ -130,7 +129,6 @@ def _stored(store: Store, rows: Sequence[Row], *, with_vectors: bool) -> Flow[li
 
 
 def _stored_vectors(store: Store, ids: Sequence[str]) -> Flow[dict[str, Any]]:
-    """Return the stored vectors of leaves, by id."""
     read = partial(Reader.stored_records, fields=["vector"])
     try:
         records = yield from read_consistently(store, partial(read, ids=ids))
@@ -168,7 +166,6 @@ def _differences(
 
 
 def _is_as_written(document: DocumentToWrite, options: Examination) -> bool:
-    """Whether a document is stored as it was written."""
     row = document.row
     try:
         for ordinal, (text, metadata) in enumerate(zip(document.texts, document.metadatas, strict=True)):

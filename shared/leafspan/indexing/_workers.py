@@ -37,8 +37,6 @@ _MOST_ENDS = 3  # times that processes may end before their task is done
 
 @dataclass(slots=True)
 class Task(Generic[T]):
-    """A running task."""
-
     function: Callable[..., T]
     arguments: tuple[Any, ...]
     future: Future[T]

@@ -61,8 +61,6 @@ class WriteTarget:
 
 
 class NewVersion(NamedTuple):
-    """A new or changed document."""
-
     document: Document  # as it will be stored
     hash: str  # of its content
     old: Row | None = None  # its existing row
@@ -71,8 +69,6 @@ class NewVersion(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SplitDocument:
-    """A document with its leaves."""
-
     document: Document
     row: Row  # its row in the manifest
     leaves: Sequence[Leaf]

@@ -79,7 +79,6 @@ def _function_content(function: FunctionType, depth: int) -> Iterator[str]:
 
 
 def _is_frozen(thing: object) -> bool:
-    """Whether a thing is a frozen dataclass."""
     options: Any = getattr(type(thing), "__dataclass_params__", None)
     return options is not None and bool(options.frozen)
 
@@ -136,7 +135,6 @@ def find_language_model(thing: object) -> LanguageModel | None:
 
 
 def from_langchain(model: Any, config: Any = None) -> LanguageModel:
-    """A ``LanguageModel`` from a LangChain model."""
     arguments = () if config is None else (config,)
 
     def generate(prompt: str) -> str:
@@ -149,8 +147,6 @@ def from_langchain(model: Any, config: Any = None) -> LanguageModel:
 
 
 def from_llamaindex(model: Any) -> LanguageModel:
-    """A ``LanguageModel`` from a LlamaIndex ``LLM``."""
-
     def generate(prompt: str) -> str:
         return text_of(model.complete(prompt))
 
@@ -196,5 +192,4 @@ def model_name(thing: Any) -> str:
 
 
 def _has(thing: object, *methods: str) -> bool:
-    """Whether a thing has all of these methods."""
     return all(callable(getattr(thing, method, None)) for method in methods)

@@ -179,7 +179,6 @@ def check_choosing_prompt(prompt: object) -> None:
 
 
 def fill_choosing_prompt(prompt: str, question: str, descriptions: Mapping[str, str], count: int) -> str:
-    """The prompt for one question."""
     lines = [f"- {name}: {about}" if about else f"- {name}" for name, about in descriptions.items()]
     return prompt.format(retrievers="\n".join(lines), question=question, count=count)
 

@@ -86,7 +86,6 @@ def reading_number(analyzer: Analysis, code: str | None) -> int:
 
 
 def read_as(analyzer: Analysis, reading: int) -> Analysis:
-    """Return the analyzer with this reading: see ``reading_number``."""
     if isinstance(analyzer, Analyzer) and analyzer.language == AUTO:
         return _read_as(analyzer, reading)
     return analyzer
@@ -155,7 +154,6 @@ def describe_analyzer(analyzer: Analysis) -> str:
 
 
 def to_terms(analyzer: Analysis, texts: Sequence[str], *, are_queries: bool = False) -> list[list[str]]:
-    """Return the terms of each text."""
     if isinstance(analyzer, Analyzer):
         return analyzer(texts, asked=are_queries)
     terms_of_texts = []

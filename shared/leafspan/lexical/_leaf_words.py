@@ -42,7 +42,6 @@ def compared_text(analyzer: Analysis, reading: int, text: str) -> str:
 
 
 def build_leaf_words(texts: Iterable[str]) -> dict[str, NDArray[Any]]:
-    """Return the arrays for leaves with these texts."""
     import numpy as np
 
     numbers: defaultdict[str, int] = defaultdict()
@@ -161,7 +160,6 @@ def _hash(word: bytes) -> int:
 
 
 def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Mix the bits of each number."""
     import numpy as np
 
     mixed = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(_FIRST)

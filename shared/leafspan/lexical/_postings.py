@@ -128,7 +128,6 @@ class Postings:
         self._lookups = 0
 
     def word(self, place: int) -> bytes:
-        """Return the term at a place of the vocabulary."""
         return bytes(self._words[self._word_ends[place] : self._word_ends[place + 1]])
 
     def find(self, term: str) -> tuple[NDArray[np.uint32], NDArray[np.unsignedinteger[Any]]] | None:

@@ -94,7 +94,6 @@ class Corpus:
 
     @property
     def postings(self) -> list[Postings]:
-        """The index of each part."""
         return [part.postings for part in self._parts]
 
     def readings(self, counting: Mask | None = None) -> tuple[int, ...]:
@@ -145,7 +144,6 @@ class Corpus:
         return np.concatenate(masks)
 
     def _find_all(self, terms: QueryTerms, settings: BM25Settings, counting: Mask | None, own: int | None) -> WeighedTerms:
-        """Find a query's terms, and weigh them."""
         counted = self._counted(counting)
         bags: Mapping[int | None, Mapping[str, float]] = terms if isinstance(terms, Mapping) else {None: Counter(terms)}
         readings_of: defaultdict[str, list[int | None]] = defaultdict(list)
@@ -355,8 +353,6 @@ def score_reached_by(count: int, scores: NDArray[Any]) -> float:
 
 
 class _Part(NamedTuple):
-    """One of the inverted indexes."""
-
     postings: Postings
     live: Mask | None  # mask of its live leaves, None if all are live
     place: slice  # the numbers of its leaves in the corpus

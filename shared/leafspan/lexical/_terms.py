@@ -53,13 +53,10 @@ class Group:
 
     @property
     def average(self) -> float:
-        """The average length of the leaves, in terms."""
         return self.terms / self.leaves if self.terms else 1.0
 
 
 class CountedLeaves(NamedTuple):
-    """The counted leaves of a query."""
-
     masks: list[Mask | None]  # mask of these leaves for each part, None if all leaves of the part are counted
     groups: Mapping[int, Group]  # the leaves of each reading
     every: Group
@@ -226,8 +223,6 @@ class Nodes:
 
 
 class _Scale(NamedTuple):
-    """The nodes of one scale."""
-
     numbers: NDArray[np.int32]  # the number of the node of each leaf, or of each node of the scale before
     firsts: NDArray[np.intp]  # the first leaf of each node
     lasts: NDArray[np.intp]  # its last leaf

@@ -42,8 +42,6 @@ _WITHOUT_INDEX = (AskHost, CallFunction, Embed, Generate, LoadPassages, LoadText
 
 
 class QuestionEmbedder(Protocol):
-    """Embeds questions."""
-
     def queries(self, texts: Sequence[str]) -> Flow[Any]:
         """Return a matrix with the vector of each question as a row."""
         ...
@@ -51,8 +49,6 @@ class QuestionEmbedder(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answered:
-    """An answered request of a strategy."""
-
     request: Request
     answer: Any
     seconds: float  # how long the answer took
@@ -115,7 +111,6 @@ class Answers:
                 answer = yield from self.answer(request)
 
     def answer(self, request: Request) -> Flow[Any]:
-        """Answer a request."""
         began = perf_counter()
         match request:
             case Embed():
@@ -265,7 +260,6 @@ class Answers:
         return {id_: self.texts[id_] for id_ in request.ids}
 
     def _run_strategies(self, request: RunStrategies) -> Flow[list[StrategyResults]]:
-        """Run strategies at the same time."""
         flows = [self.run(each.strategy, each.queries, each.context) for each in request.runs]
         # The timer does not accept numpy numbers.
         timeouts = [None if each.timeout is None else float(each.timeout) for each in request.runs]
@@ -301,8 +295,6 @@ def _misuse(strategy: Retrieves, got: object, rule: str) -> InvalidArgument:
 
 
 def ask_call(request: AskHost) -> Call:
-    """The call that asks a host's retriever a question."""
-
     def ask(question: str) -> Any:
         try:
             return request.ask(question)

@@ -98,7 +98,6 @@ class IndexAnswers:
                 raise InvalidArgument(f"a query's vector must have {self.identity.dimension} dimensions, got {len(vector)}")
 
     def answer(self, request: Request) -> Flow[Any]:
-        """Answer a request."""
         match request:
             case VectorSearch(summaries=True):
                 return self._summaries.vector_search(request)

@@ -122,7 +122,6 @@ class Defaults:
     per_document: int | None = None  # most passages of one document, or None for any number
 
     def strategy_of(self, strategy: object) -> Strategy:
-        """The strategy of a call, or the default one."""
         return self.strategy if strategy is None else to_strategy("strategy", strategy)
 
     def limits_of(self, options: CallOptions) -> Limits:
@@ -147,11 +146,9 @@ class Sources:
 
     @property
     def store(self) -> Store:
-        """The store of the documents."""
         return self.indexes.store
 
     def close(self) -> None:
-        """Close the stores."""
         self.indexes.close()
         self.trees.close()
 

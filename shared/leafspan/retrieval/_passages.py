@@ -158,7 +158,6 @@ def to_results(
     analyzer: Analysis | None,
     reasons: Iterable[WhyEmpty | None],
 ) -> list[Passages]:
-    """Make a result of each query's passages."""
     finder = analyzer if isinstance(analyzer, Analyzer) else None
     return [
         Passages(passages, question=query.text or None, analyzer=finder, **({} if why is None else why._asdict()))

@@ -25,7 +25,6 @@ from leafspan.values import Candidate, LeafId, Passage, Query
 def retrieve_from_index(
     sources: Sources, things: Any, strategy: Strategy, limits: Limits, scope: Scope | None = None
 ) -> Flow[list[Passages]]:
-    """The passages for each query."""
     queries = to_queries(things, needed=strategy.needs_query)
     if not queries:
         return []
@@ -89,7 +88,6 @@ def run_strategy(
 
 
 def _read(reader: Reader, texts: dict[LeafId, str], candidates: Iterable[Candidate]) -> Flow[None]:
-    """Read the missing texts of candidates."""
     if missing := [id_ for each in candidates for id_ in each.span.leaf_ids if id_ not in texts]:
         texts.update((yield from reader.fetch(missing)))
 
@@ -112,8 +110,6 @@ _WIDER = 4
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The result of one search for a query."""
-
     candidates: Sequence[Candidate]  # the strategy's results
     passages: list[Passage]
     more: bool  # whether to read more candidates: there is room for more results, and more candidates may give some

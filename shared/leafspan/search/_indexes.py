@@ -96,12 +96,10 @@ class SearchIndexes:
         return segments
 
     def keep(self, derived: list[tuple[Mirror, Segment]]) -> Flow[None]:
-        """Store the segments."""
         for copy, segment in derived:
             yield from copy.append(segment)
 
     def merge(self, derived: list[tuple[Mirror, Segment]], load: Callable[[], Flow[Catalogue]]) -> Flow[None]:
-        """Merge small segments."""
         for copy, _ in derived:
             yield from copy.merge_appended(load)
 

@@ -38,12 +38,10 @@ class DocumentNames:
         self._mutex = Lock()
 
     def close(self) -> None:
-        """Forget all names."""
         with self._mutex:
             self._by_view.clear()
 
     def of(self, visible: Catalogue, scope: Visibility | None, aliases: str | None) -> Names:
-        """The names of a catalogue's documents."""
         key = scope, aliases
         with self._mutex:
             cached = self._by_view.get(key)
@@ -70,7 +68,6 @@ class _ViewNames(NamedTuple):
 
 
 def named(row: Row | RowHead, aliases: str | None) -> NamedDocument:
-    """The names of one document."""
     keys = {key for name in names_in(row.title, row.metadata, aliases) if is_name(key := title_key(name))}
     places = locations_of(row.document_id, row.metadata)
     return NamedDocument(row.document_id, keys, {text for place in places for text in (f"/{place.path}", place.name)})
@@ -112,8 +109,6 @@ def _is_current(row: Row | RowHead) -> bool:
 
 
 class NamedDocument(NamedTuple):
-    """A document's names."""
-
     id: str
     names: Collection[str]  # the keys of its names (``title_key``)
     places: Collection[str] = ()  # its paths, and the last part of each
@@ -157,17 +152,14 @@ class NameTable:
         return [self.ids[number] for number in self._places.find(place, most + 1)]
 
     def are_names(self, hashes: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Whether these are hashes of names."""
         return self._names.have(hashes)
 
     @property
     def has_names(self) -> bool:
-        """Whether a document has a name."""
         return len(self._names) > 0
 
     @property
     def has_places(self) -> bool:
-        """Whether a document has a place."""
         return len(self._places) > 0
 
     def lengths(self, beginnings: NDArray[np.int64]) -> NDArray[np.uint64]:
@@ -256,7 +248,6 @@ class _Column:
         return len(self._hashes)
 
     def have(self, hashes: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Whether the column has these hashes."""
         import numpy as np
 
         if not len(self._hashes):

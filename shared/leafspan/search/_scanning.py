@@ -93,7 +93,6 @@ class Scan:
 
 
 def scan(snapshot: MirrorSnapshot, visible: Catalogue, chosen: Selection, vectors: Any, count: int) -> list[list[Hit]]:
-    """Run a ``Scan`` and return its hits."""
     return Scan(snapshot, visible, chosen, vectors, count, ahead=False).hits()
 
 
@@ -214,7 +213,6 @@ class Bounds:
         self._other = on_other_core(self._compute) if is_alone and is_much else None
 
     def computed(self) -> Floats:
-        """The bounds of the rows of the parts."""
         try:
             self._compute()
             if self._other is not None and len(self._computed) < self._blocks:

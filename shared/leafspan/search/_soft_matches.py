@@ -76,7 +76,6 @@ class _Part:
         self._rows: WordRows | None = None
 
     def vectors_of(self, numbers: NDArray[Any]) -> NDArray[np.float32]:
-        """The vectors of words, by their numbers."""
         import numpy as np
 
         while True:
@@ -155,12 +154,10 @@ class WordVectors:
         self._lock = threading.Lock()
 
     def of(self, words: Sequence[str]) -> NDArray[np.float32]:
-        """Return each word's vector, as a row."""
         places = self.rows_of(words)
         return places.vectors.take(places.rows, axis=0)
 
     def rows_of(self, words: Sequence[str]) -> WordRows:
-        """Return the place of each word's vector."""
         import numpy as np
 
         with self._lock:

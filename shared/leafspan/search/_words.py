@@ -140,7 +140,6 @@ class LexicalIndex:
         counted: Selection | None,
         request: LexicalSearch,
     ) -> list[LexicalMatches]:
-        """The best leaves for each query."""
         corpus = self._over(snapshot, request.engine)
         counting = None if counted is None else snapshot.mask(counted)
         wanted = None if matching is None else snapshot.mask(matching)

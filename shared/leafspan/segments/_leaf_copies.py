@@ -89,7 +89,6 @@ def vectors_in(snapshot: MirrorSnapshot, leaves: Iterable[LeafId]) -> Copied:
 
 
 def vectors_at(arrays: Mapping[str, NDArray[Any]], rows: slice | NDArray[np.intp]) -> NDArray[np.float32]:
-    """The vectors in some rows of a segment."""
     import numpy as np
 
     numbers, remainders = in_parts(arrays, "codes")[rows], in_parts(arrays, "remainders")[rows]

@@ -296,7 +296,6 @@ class Mirror:
         return self._snapshot_of(snapshot.catalogue)
 
     def _make(self, reader: Reader, missing: Sequence[Row]) -> Flow[None]:
-        """Make segments of these documents."""
         leaves = sum(row.leaves for row in missing)
         show = None if leaves >= _MIN_FOR_PROGRESS else False
         progress = Progress(leaves, show=show, what=self._recipe.task, unit=" leaves")
@@ -346,7 +345,6 @@ class Mirror:
         return documents
 
     def _segment_of(self, documents: Sequence[DocumentToWrite], arrays: Mapping[str, Any] | None = None) -> Segment:
-        """Make a segment of documents."""
         table = DocumentTable.of([(row.document_id, row.version, row.leaves) for row, *_ in documents])
         return Segment(table, self._recipe.of(documents) if arrays is None else arrays)
 
@@ -408,8 +406,6 @@ class Mirror:
 
 
 class StoredSegments(NamedTuple):
-    """The stored segments."""
-
     segments: Sequence[OpenSegment]  # the undamaged segments
     damaged: Mapping[Path, str]  # what is wrong with the damaged ones, by file
 

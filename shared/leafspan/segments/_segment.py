@@ -73,7 +73,6 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
 
 
 def write_segment(path: Path, segment: Segment) -> None:
-    """Write a segment's file."""
     with new_file(path) as file:  # before the checksums, which take a while: a new folder must not stay empty
         for part in _parts(segment.documents, segment.arrays):
             file.write(part)
@@ -111,7 +110,6 @@ def read_segment(path: Path, *, whole: bool = False) -> Segment:
 
 
 def segment_bytes(documents: DocumentTable, arrays: Mapping[str, Any]) -> bytes:
-    """The content of a segment's file."""
     return b"".join(_parts(documents, arrays))
 
 
@@ -134,7 +132,6 @@ def _parts(documents: DocumentTable, arrays: Mapping[str, Any]) -> Iterator[byte
 
 
 def _padded_array(array: NDArray[Any] | PiecedArray) -> Iterator[memoryview | bytes]:
-    """The bytes of an array, and its padding."""
     import numpy as np
 
     for piece in array.pieces() if isinstance(array, PiecedArray) else [array]:
@@ -143,7 +140,6 @@ def _padded_array(array: NDArray[Any] | PiecedArray) -> Iterator[memoryview | by
 
 
 def _front(documents: DocumentTable, arrays: Mapping[str, Any]) -> bytes:
-    """Make the front of a file."""
     places, columns, end = [], [], 0
     for name, array in arrays.items():
         checksum, checksums = checksums_of(_padded_array(array))

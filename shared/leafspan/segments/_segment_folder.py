@@ -178,7 +178,6 @@ class SegmentFolder:
         )
 
     def file(self, name: str) -> Path:
-        """The path of a segment's file."""
         assert self.path is not None
         return self.path / f"{name}{_SUFFIX}"
 
@@ -199,7 +198,6 @@ class SegmentFolder:
         return True
 
     def _opened(self, path: Path) -> OpenSegment:
-        """Open a segment's file."""
         segment = OpenSegment(read_segment(path), path)
         if self.is_fetched and isinstance(segment.arrays, StoredArrays):
             segment.arrays.file.is_fetched = True

@@ -218,7 +218,6 @@ class FetchedSegments:
         return in_order(result)
 
     def fetch(self, pieces: Mapping[StoredFile, Collection[int]]) -> Flow[None]:
-        """Fetch pieces of files."""
         files = {Piece(Path(file.what).stem, number): file for file, numbers in pieces.items() for number in numbers}
         content_of = yield from self._shelf.pieces(sorted(files))
         for file, numbers in pieces.items():

@@ -155,7 +155,6 @@ class MirrorSnapshot:
         ]
 
     def leaves_in(self, rows: Sequence[int] | NDArray[np.intp]) -> list[LeafId]:
-        """The ids of the leaves in these rows."""
         import numpy as np
 
         wanted = np.asarray(rows, np.int64)

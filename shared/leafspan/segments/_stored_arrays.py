@@ -120,7 +120,6 @@ class ArrayInParts:
 
     @property
     def whole(self) -> NDArray[Any]:
-        """The whole array."""
         if not self._is_checked:
             if zlib.crc32(self._bytes) != self._checksum:
                 collect(partial(self._check_block, block) for block in range(len(self._checksums)))

@@ -117,7 +117,6 @@ def fill(siblings: Sequence[_Node], limit: int) -> list[_Node]:
 def _inside_and_outside(
     candidates: Sequence[_Finished], leaf: Leaf, parent: Ancestor
 ) -> tuple[list[Candidate], list[_Finished]]:
-    """The candidates that lie inside of an ancestor of the leaf, and the others."""
     inside: list[Candidate] = []
     outside: list[_Finished] = []
     for each in candidates:

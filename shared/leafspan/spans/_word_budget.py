@@ -234,7 +234,6 @@ def _with_those_that_fit(
 
 
 def _words(hits: Iterable[Candidate]) -> int:
-    """The length of all hits together, in words."""
     return sum(hit.words or 0 for hit in hits)
 
 

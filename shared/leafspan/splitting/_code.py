@@ -102,7 +102,6 @@ def find_definitions(text: str, language: str) -> list[Heading]:
 
 
 def parser_of(language: str) -> Any:
-    """Return a language's parser."""
     try:
         from tree_sitter import Parser
     except ImportError as error:

@@ -74,7 +74,6 @@ def parse_rst(text: str) -> tuple[list[Heading], list[tuple[int, int]]]:
 
 
 def without_marks(title: str) -> str:
-    """Return a heading's text without its marks."""
     for mark in _MARKS:
         title = mark.sub(r"\1", title)
     return " ".join(title.split())

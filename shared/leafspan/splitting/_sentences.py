@@ -111,7 +111,6 @@ def _with_marks_joined(text: str, ends: list[int], fits: Callable[[str], bool]) 
 
 
 def _blocks(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the text in blocks, each as (start, end)."""
     start = 0
     while len(text) - start > _BLOCK:
         end = _block_end(text, start)

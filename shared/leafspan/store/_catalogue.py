@@ -127,7 +127,6 @@ class Catalogue:
 
     @property
     def is_scoped(self) -> bool:
-        """Whether this is the catalogue of a scoped view."""
         return self._stored is not None
 
     @cached_property

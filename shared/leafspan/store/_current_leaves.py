@@ -67,8 +67,6 @@ def version_of(rows: Mapping[str, Row], document_id: str) -> str | None:
 
 
 class StoredLeaf(NamedTuple):
-    """A leaf with its stored data."""
-
     id: LeafId
     leaf: Leaf
     text: str
@@ -77,8 +75,6 @@ class StoredLeaf(NamedTuple):
 
 
 class Current(NamedTuple):
-    """The current and visible leaves of an answer."""
-
     leaves: Mapping[str, LeafId]  # the leaves' shown ids, by stored id
     rows: Mapping[str, Row]  # of the leaves' documents, by stored id
 

@@ -114,7 +114,6 @@ _BITS = 0xFFFFFF
 
 
 def pack_checksums(leaves: Iterable[tuple[str, str]]) -> str:
-    """Return the checksums of leaves as a string."""
     # A leaf has six bytes, which are exactly eight characters of base64, so leaves can be decoded one by one.
     content = b"".join(_checksums(_encoded(text), _encoded(place)) for text, place in leaves)
     return b2a_base64(content, newline=False).decode()

@@ -103,31 +103,25 @@ class DocumentTable:
         return self._ids[self._id_ends[number - 1] if number else 0 : self._id_ends[number]]
 
     def id(self, number: int) -> str:
-        """The id of a document."""
         return str(self._id(number), "utf-8", _SURROGATES)
 
     def version(self, number: int) -> str | None:
-        """The version of a document."""
         start = number * self._width
         return str(bytes(self._versions[start : start + self._width]).rstrip(b"\0"), "utf-8", _SURROGATES) or None
 
     def leaves(self, number: int) -> int:
-        """The number of leaves of a document."""
         return self._leaves[number]
 
     def document(self, number: int) -> tuple[str, str | None, int]:
-        """A document as (id, version, number of leaves)."""
         return self.id(number), self.version(number), self.leaves(number)
 
     @property
     def sizes(self) -> NDArray[np.uint32]:
-        """The numbers of leaves of all documents."""
         import numpy as np
 
         return np.frombuffer(self._leaves, dtype=np.uint32)
 
     def by_key(self) -> KeyedVersions:
-        """The versions of all documents, sorted by key."""
         import numpy as np
 
         order = np.frombuffer(self._order, dtype=np.uint32)
@@ -136,22 +130,18 @@ class DocumentTable:
 
 
 def keyed_versions(documents: Iterable[tuple[str, str | None, int]]) -> KeyedVersions:
-    """The versions of documents, sorted by key."""
     return DocumentTable.of(list(documents)).by_key()
 
 
 def document_key(document_id: str) -> int:
-    """The key of a document."""
     return _key(encoded(document_id))
 
 
 def encoded(document_id: str) -> bytes:
-    """A document's id as bytes."""
     return document_id.encode("utf-8", _SURROGATES)
 
 
 def decoded(document_id: bytes) -> str:
-    """A document's id, from its bytes."""
     return str(document_id, "utf-8", _SURROGATES)
 
 

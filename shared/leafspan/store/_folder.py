@@ -111,8 +111,6 @@ class Folder:
             opened.leave()
 
     def with_collection(self, name: str, use: Callable[[Collection], Flow[T]], timeout: float) -> Flow[T]:
-        """Run a flow with one of the collections."""
-
         def with_client(opened: Opened) -> Flow[T]:
             return (yield from use((yield Call(opened.collection, (name, deadline_after(timeout))))))
 
@@ -161,7 +159,6 @@ class Folder:
         return FileLock(self.path / "leafspan.lock")
 
     def wait_for(self, lock: FileLock, try_acquire: Callable[[], bool], timeout: float) -> Flow[None]:
-        """Wait for the writer's lock."""
         yield from wait_for_lock(try_acquire, timeout, repr(str(self.path)), holder=lock.holder)
 
     def try_writing(self, lock: FileLock, deadline: float) -> bool:

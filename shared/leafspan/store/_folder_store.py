@@ -70,7 +70,6 @@ class FolderStore:
 
     @property
     def leaves(self) -> FolderCollection:
-        """The table of the leaves."""
         return FolderCollection(self._open_folder(), self._leaves_name, self._timeout)
 
     @property
@@ -94,7 +93,6 @@ class FolderStore:
         return Reader(self.leaves, self._manifest, state, history, scope=scope, rule=self.damage, copies=self.copies)
 
     def _state(self, folder: Folder) -> Flow[FolderState]:
-        """The index as it is now."""
         count = folder.changes.count  # first, so that everything read below is at least as new
         earlier = folder.states.get(self._name)  # read once: another thread may replace it at any time
         if earlier is not None and earlier.count == count and not earlier.catalogue.is_stale:

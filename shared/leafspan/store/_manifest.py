@@ -62,7 +62,6 @@ class Row:
 
     @property
     def filterable(self) -> Mapping[str, object]:
-        """The metadata that filters match."""
         return with_language(self.metadata, self.language)
 
     @property
@@ -73,7 +72,6 @@ class Row:
 
     @property
     def leaf_ids(self) -> list[LeafId]:
-        """The ids of the leaves, in the order of the text."""
         return [LeafId(self.document_id, self.version or "", ordinal) for ordinal in range(self.leaves)]
 
     @property
@@ -148,7 +146,6 @@ def packed_row(packed: str) -> dict[str, str]:
 
 
 def row_is_as_written(document_id: str, packed: bytes) -> bool:
-    """Whether a packed row matches its checksum."""
     body, end = packed[:-_CHECKED], packed[-_CHECKED:]
     return end == f',"crc":"{crc32(document_id.encode(errors="surrogatepass") + b" " + body):08x}"}}'.encode()
 
@@ -216,7 +213,6 @@ def grouped(things: Iterable[T], leaves: int, size: Callable[[T], int] = _leaves
 
 
 def row_records(rows: Iterable[Row]) -> list[Record]:
-    """The records of rows."""
     return [Record(row.document_id, metadata=row.pack()) for row in rows]
 
 
@@ -226,7 +222,6 @@ def unpack_rows(records: Mapping[str, Record]) -> dict[str, Row]:
 
 
 def token_record(token: str) -> Record:
-    """The record of a token."""
     return Record(CHANGES_ID, metadata={_TOKEN_KEY: token})
 
 
@@ -259,7 +254,6 @@ class RowHead(NamedTuple):
 
     @property
     def filterable(self) -> Mapping[str, object]:
-        """The metadata that filters match."""
         return with_language(self.metadata, self.language)
 
 

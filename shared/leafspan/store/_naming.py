@@ -23,12 +23,10 @@ _MOST_NAMED = 10  # indexes that an error names
 
 
 def leaves_name(name: str) -> str:
-    """The name of the table with an index's leaves."""
     return f"{name}.leaves"
 
 
 def manifest_name(name: str) -> str:
-    """The name of the table with an index's manifest."""
     return f"{name}.manifest"
 
 
@@ -51,7 +49,6 @@ def settings_with(settings: Mapping[str, Any], identity: EmbedderIdentity | None
 
 
 def is_manifest(notes: Notes) -> bool:
-    """Whether a table with these notes is the manifest of an index."""
     return "leafspan" in notes
 
 

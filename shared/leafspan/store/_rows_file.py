@@ -90,7 +90,6 @@ class RowsFile:
         return self._reading.is_replaced or self._writing.is_replaced
 
     def names(self) -> list[str]:
-        """The names of all indexes."""
         if not self.is_there:
             return []
         with self._reading.transaction() as database:
@@ -98,7 +97,6 @@ class RowsFile:
             return [name for (name,) in database.execute(query, self._database)]
 
     def find(self, name: str) -> StoredIndex | None:
-        """The index with this name, or None."""
         if not self.is_there:
             return None
         with self._reading.transaction() as database:
@@ -260,7 +258,6 @@ class RowsInFile:
         self._name = name
 
     def get(self, ids: Collection[str], fields: Collection[Field]) -> Flow[dict[str, Record]]:
-        """The packed rows of these documents, by id."""
         rows = yield Call(self._file.get, (self._name, ids))
         return {id_: Record(id_, metadata=packed_row(row.decode(errors="replace"))) for id_, row in rows.items()}
 
@@ -270,12 +267,10 @@ class RowsInFile:
         return (yield from self.get(list(rows or ()), fields))
 
     def put(self, records: Sequence[Record], *, new: bool = False) -> Flow[None]:
-        """Write packed rows."""
         rows = {each.id: (each.metadata or {})[ROW_KEY] for each in records}
         yield Call(self._file.write, (self._name, rows), finish=True)
 
     def delete(self, ids: Sequence[str]) -> Flow[None]:
-        """Delete rows."""
         if ids:
             yield Call(self._file.write, (self._name, dict.fromkeys(ids)), finish=True)
 

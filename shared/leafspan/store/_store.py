@@ -85,7 +85,6 @@ class Texts:
         return {key: record.text for key, record in records.items() if isinstance(record.text, str)}
 
     def keys(self) -> Flow[set[str]]:
-        """All keys."""
         return set((yield from self._store.read_texts(lambda table: table.scan([]))) or ())
 
     def owners(self, keys: Collected[str]) -> Flow[dict[str, str]]:

@@ -88,7 +88,6 @@ class RowBlock:
         return crc32(body).to_bytes(8, "little") + body
 
     def place(self, at: int) -> Place:
-        """The place of a document's row."""
         return Place(self.numbers[at], self.documents.version(at), self.documents.leaves(at), False)
 
 
@@ -226,7 +225,6 @@ class StoredRows(Mapping[str, Row]):
 
     @property
     def leaves(self) -> int:
-        """Number of leaves of all current versions."""
         current = self._by_key
         return int(current.leaves[current.versions != b""].sum())
 
@@ -250,7 +248,6 @@ class StoredRows(Mapping[str, Row]):
 
     @cached_property
     def _by_key(self) -> KeyedVersions:
-        """The versions of all documents, sorted by key."""
         import numpy as np
 
         block = self.block.documents.by_key()

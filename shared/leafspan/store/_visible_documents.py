@@ -36,9 +36,7 @@ class IndexState(Protocol):
         """Whether the index has changed since. None if that is unknown."""
         ...
 
-    def load(self) -> Flow[Catalogue]:
-        """The catalogue."""
-        ...
+    def load(self) -> Flow[Catalogue]: ...
 
     def is_behind(self, catalogue: Catalogue) -> Flow[bool]:
         """Whether a writer may have deleted leaves since the catalogue was read."""
@@ -149,7 +147,6 @@ class VisibleDocuments:
         return {id_: damage.problem for id_, damage in sorted(damaged.items())}
 
     def error(self, damaged: Mapping[str, str]) -> DamagedIndex:
-        """The error for damaged documents, by shown id."""
         return self._rule.error(damaged)
 
     def warn_of_left_out(self) -> dict[str, str]:

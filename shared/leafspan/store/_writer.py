@@ -23,8 +23,6 @@ _MOST = 1_000_000  # largest number of leaves to delete for one version of a dam
 
 
 class DocumentToWrite(NamedTuple):
-    """A document with all its stored data."""
-
     row: Row
     texts: Sequence[str]  # of each leaf
     metadatas: Sequence[Mapping[str, object]]  # of each leaf
@@ -98,7 +96,6 @@ class Writer:
         self.rows = rows
 
     def stop(self) -> None:
-        """Release the lock."""
         self._stop(self._is_finished)
 
     def __enter__(self) -> Self:

@@ -71,7 +71,6 @@ class BM25(Strategy):
         return self.k is not None or self.min_score is not None
 
     def with_summaries(self) -> BM25:
-        """The same strategy with ``summaries=True``."""
         return replace(self, summaries=True)
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:

@@ -92,7 +92,6 @@ class Ensemble(Strategy):
 
     @property
     def finds_spans(self) -> bool:
-        """Whether one of the retrievers finds spans."""
         return any(retriever.finds_spans for retriever in self.retrievers)
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:

@@ -91,7 +91,6 @@ class FollowReferences(Strategy):
 
     @property
     def finds_spans(self) -> bool:
-        """Whether the base or a target finds spans."""
         return self.base.finds_spans or any(target.finds_spans for target in self.targets.values())
 
     @property

@@ -108,7 +108,6 @@ class Hybrid(Strategy):
         return self.min_score is not None
 
     def with_summaries(self) -> Hybrid:
-        """The same strategy with ``summaries=True``."""
         return replace(self, summaries=True)
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:

@@ -202,7 +202,6 @@ class Pool:
         return Fused(leaf.ordinal, leaf.ordinal, "evidence", parts, log(weight), neighbour, reference=by)
 
     def _parts(self, leaf: LeafId) -> Iterator[Contribution]:
-        """The evidence for a leaf or summary."""
         if leaf.is_summary:
             yield from self._of_summary(leaf)
         elif self._matches.nodes is not None:
@@ -270,7 +269,6 @@ class Pool:
         return place if place < len(self._numbers) and self._numbers[place] == number else None
 
     def _leaves_of(self, document: tuple[str, str]) -> list[LeafId]:
-        """The leaves of a document, given by id and version."""
         if document not in self._firsts:
             return []
         first = self._firsts[document]

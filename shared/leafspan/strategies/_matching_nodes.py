@@ -46,7 +46,6 @@ class NodeHits(NamedTuple):
     shares: NDArray[np.float64]
 
     def holding(self, row: int) -> NodeHit | None:
-        """The node that holds the leaf in a row, or None if no node holds it."""
         place = bisect_right(self.firsts.data, row) - 1
         if place < 0 or row > self.lasts[place]:
             return None

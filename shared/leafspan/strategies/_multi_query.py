@@ -108,8 +108,6 @@ class MultiQuery(Strategy):
 
 @dataclass(frozen=True, slots=True)
 class Phrased:
-    """A query with its phrasings."""
-
     phrasings: Sequence[tuple[str, Query]]  # each with its name in the trace
     notes: tuple[str, ...] = ()
     is_fused: bool = True  # whether the results of the phrasings are fused. If not, there is one phrasing

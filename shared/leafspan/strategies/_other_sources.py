@@ -69,15 +69,11 @@ class Searchable(Protocol):
 
     def retrieve_many(
         self, queries: Any, strategy: Any, *, k: Any, candidates: Any, budget: Any, where: Any, per_document: Any
-    ) -> Any:
-        """The passages for each query."""
-        ...
+    ) -> Any: ...
 
     async def aretrieve_many(
         self, queries: Any, strategy: Any, *, k: Any, candidates: Any, budget: Any, where: Any, per_document: Any
-    ) -> Any:
-        """Like ``retrieve``."""
-        ...
+    ) -> Any: ...
 
 
 @dataclass(frozen=True, slots=True)

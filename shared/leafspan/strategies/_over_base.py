@@ -47,7 +47,6 @@ class OverBase(Strategy):
         return self.base.query_instruction
 
     def with_summaries(self) -> Self | None:
-        """The same strategy over the base with summaries."""
         base = self.base.with_summaries()
         changed: Any = self
         return None if base is None else replace(changed, base=base)

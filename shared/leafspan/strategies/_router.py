@@ -157,7 +157,6 @@ class Router(Strategy):
 
     @property
     def finds_spans(self) -> bool:
-        """Whether one of the retrievers finds spans."""
         return any(retriever.finds_spans for retriever in self.retrievers.values())
 
     @property
@@ -267,7 +266,6 @@ class Router(Strategy):
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Names in a sentence."""
     *others, last = names
     return f"{', '.join(others)} and {last}" if others else last
 

@@ -230,7 +230,6 @@ class _Cosines(NamedTuple):
     columns: Mapping[LeafId, int]
 
     def of(self, row: int, ids: Sequence[LeafId]) -> NDArray[np.float64]:
-        """The cosines of one vector with some of the ids."""
         import numpy as np
 
         return self.matrix[row, [self.columns[id_] for id_ in ids]] if ids else np.empty(0)

@@ -56,7 +56,6 @@ class Vector(Strategy):
         return self.k is not None or self.min_score is not None
 
     def with_summaries(self) -> Vector:
-        """The same strategy with ``summaries=True``."""
         return replace(self, summaries=True)
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:

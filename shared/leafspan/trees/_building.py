@@ -176,7 +176,6 @@ class DocumentTrees:
         yield from self.build([shown for shown in others if shown not in lost], bar)  # another build has replaced them
 
     def add_failures(self, draft: TreeDraft) -> None:
-        """Note the failures of a tree."""
         self.failed += [FailedSummary(draft.name, layer, error) for layer, error in draft.failures]
         self.failed_owners.add(draft.owner)
 
@@ -282,7 +281,6 @@ def _upper_summary_id(view: str, number: int, children: Sequence[str], key: str)
 
 
 def _document_tree(row: Row, draft: TreeDraft, summarizer: str) -> DocumentToWrite:
-    """The tree of a document, ready to be written."""
     summaries = draft.summaries
     record = TreeRecord(
         layers=[node.layer for node in summaries],

@@ -61,7 +61,6 @@ class TreeDraft:
 
     @property
     def summaries(self) -> list[TreeNode]:
-        """The summaries made so far."""
         return self.nodes[self.base :]
 
     @property
@@ -81,12 +80,10 @@ class _Cluster:
 
     @property
     def layer(self) -> int:
-        """The layer of the summary."""
         return 1 + max(node.layer for node in self.nodes)
 
     @property
     def leaves(self) -> int:
-        """The number of leaves among the nodes."""
         return sum(node.layer == 0 for node in self.nodes)
 
 

@@ -62,7 +62,6 @@ class SummaryRecord:
     key: str  # cache key of its text
 
     def pack(self) -> str:
-        """The record as a string."""
         values = [_FORMAT, self.layer, self.words, self.children, self.covers, self.key]
         return json.dumps(values, ensure_ascii=False, separators=(",", ":"))
 

@@ -73,14 +73,12 @@ class SummaryReader:
         return (yield from similarities(reader, indexes.vectors, vectors, ids))
 
     def vectors(self, ids: Sequence[LeafId]) -> Flow[Any]:
-        """The vectors of at least one summary, a row each."""
         if (opened := (yield from self.enter())) is None:
             raise StaleRead
         indexes, reader = opened
         return (yield from leaf_vectors(reader, indexes.vectors, ids))
 
     def visible(self) -> Flow[VisibleTrees]:
-        """The visible trees."""
         if (opened := (yield from self.enter())) is None:
             return VisibleTrees({}, (yield from self.documents.catalogue()))
         visible = yield from opened[1].whole_catalogue()
@@ -161,7 +159,6 @@ def _candidate(id_: str, record: SummaryRecord, documents: Catalogue) -> Candida
 
 
 def _shown_id(id_: str, documents: Catalogue) -> str:
-    """The shown id of a leaf or a summary."""
     leaf = LeafId.parse(id_)
     return str(leaf._replace(document_id=documents.shown_id(leaf.document_id) or leaf.document_id))
 
@@ -214,8 +211,6 @@ class TreeCounts(NamedTuple):
 
 
 def count_trees(store: Store, trees: Trees, scope: Scope | None) -> Flow[TreeCounts]:
-    """Count the visible trees and summaries."""
-
     def read(summaries: SummaryReader) -> Flow[TreeCounts]:
         rows = (yield from summaries.visible()).rows.values()
         records = [TreeRecord.of(row) for row in rows if row.version is not None]

@@ -166,7 +166,6 @@ def _outdated_trees(
 
 
 def _cache_keys(rows: Iterable[Row]) -> set[str]:
-    """The cache keys of these trees' texts."""
     return {key for row in rows for key in TreeRecord.of(row).keys}
 
 

@@ -31,7 +31,6 @@ class TreeVisibility:
     name: str | None = None  # of a view that shows only its own layers above the documents' trees
 
     def visible(self, everything: Catalogue) -> VisibleTrees:
-        """The visible trees."""
         rows: Mapping[str, Row] = everything.unpacked().rows
         if self.name is not None:
             rows = {id_: row for id_, row in rows.items() if TreeRecord.of(row).view in {None, self.name}}
@@ -58,7 +57,6 @@ class VisibleTrees(Catalogue):
         super().__init__(shown_rows(rows, stored), stored)
 
     def layer(self, summary: LeafId) -> int:
-        """The layer of a summary."""
         return TreeRecord.of(self.rows[summary.document_id]).layers[summary.ordinal]
 
     def roots(self, where: Where | None) -> list[TreeRoot]:
@@ -152,5 +150,4 @@ class VisibleTrees(Catalogue):
 
     @cached_property
     def _shown_ids(self) -> dict[str, str]:
-        """The shown id of each tree by stored id."""
         return {id_: self.shown_id(id_) or id_ for id_ in self._trees}

@@ -53,11 +53,9 @@ class Chroma(FlowEngine):
         self._client = client if self.caller.timeout is None else _with_timeout(client, self.caller.timeout + _LATER)
 
     def tables(self) -> Flow[Mapping[str, Notes]]:
-        """See FlowEngine."""
         return (yield self.call("list_collections", read=_notes_by_name))  # type: ignore[no-any-return]
 
     def table(self, name: str) -> Flow[Collection | None]:
-        """See FlowEngine."""
         try:
             handle = yield self.call("get_collection", name, embedding_function=None, read=with_notes)
         except CollectionGone:
@@ -65,19 +63,16 @@ class Chroma(FlowEngine):
         return Collection(handle, self.batch, caller=self.caller)
 
     def create(self, name: str, notes: Notes, *, searched: bool) -> Flow[Collection]:
-        """See FlowEngine."""
         how = how_to_make(name, notes, searched=searched)
         handle = yield self.call("get_or_create_collection", name, read=with_notes, **how)
         return Collection(handle, self.batch, caller=self.caller)
 
     def maker(self, name: str) -> Flow[str | None]:
-        """See FlowEngine."""
         table = yield from self.table(name)
         record = None if table is None else (yield from table.first("metadata"))
         return None if record is None else maker_of(record.metadata or {})
 
     def adoptable(self) -> Flow[list[str]]:
-        """See FlowEngine."""
         return foreign_names((yield from self.tables()))
 
     def ask_batch(self) -> Flow[None]:
@@ -85,7 +80,6 @@ class Chroma(FlowEngine):
         self.batch = max(1, (yield self.call("get_max_batch_size", read=int)))
 
     def call(self, method: str, *arguments: Any, read: Callable[[Any], Any] | None = None, **options: Any) -> Call:
-        """Return the call of one of the client's methods."""
         doing = f"{method.replace('_', ' ')}{f' {arguments[0]!r}' if arguments else ''}"
         return self.caller.call(doing, getattr(self._client, method), arguments, options, read=read)
 
@@ -180,7 +174,6 @@ class _Session:
         self._timeout = timeout
 
     def request(self, *arguments: Any, **options: Any) -> Any:
-        """Send a request."""
         return self._session.request(*arguments, timeout=self._timeout, **options)
 
     def __getattr__(self, name: str) -> Any:

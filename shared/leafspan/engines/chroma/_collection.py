@@ -59,7 +59,6 @@ class Collection(FlowTable):
     def nearest(
         self, vectors: Any, count: int, fields: Collected[Field] = (), *, among: Collected[str] | None = None
     ) -> Flow[list[list[Near]]]:
-        """Return the nearest records of each vector."""
         import numpy as np
 
         vectors = without_extremes(np.asarray(vectors, dtype=np.float32))  # Chroma sums squares in 32 bits
@@ -74,7 +73,6 @@ class Collection(FlowTable):
         return rows
 
     def scan(self, fields: Collected[Field]) -> Flow[dict[str, Record]]:
-        """Return all records, by id."""
         records = yield from self._read({"limit": _PAGE}, fields)
         if len(records) < _PAGE:
             return records

@@ -88,7 +88,6 @@ class DatabaseFile:
 
 
 def entries(folder: Path) -> list[Path]:
-    """Return a folder's entries."""
     try:
         return list(folder.iterdir())
     except OSError as error:

@@ -150,7 +150,6 @@ class Files:
                         self._record(files)
 
     def _prepare(self, opening: bool) -> None:
-        """Check the files."""
         touched = self._changes.touching
         if opening:
             self._look_at_database()

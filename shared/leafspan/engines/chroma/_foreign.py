@@ -39,7 +39,6 @@ class ForeignCollection(Collection):
         return str(kinds[0].get("space") or kinds[1].get("hnsw:space") or "l2")
 
     def read(self, ids: Sequence[str], *fields: Field) -> Flow[dict[str, Record]]:
-        """Return the records with these ids, by id."""
         return self.get(ids, fields)
 
     def pages(self, ids: Sequence[str]) -> Iterator[Sequence[str]]:
@@ -57,7 +56,6 @@ class ForeignCollection(Collection):
 def find_collection(
     client: Any, name: str | None, *, place: str = "behind this client", timeout: float = 30.0
 ) -> Flow[ForeignCollection]:
-    """Return a client's collection."""
     chroma = Chroma(client, timeout)
     every = yield from chroma.tables()
     names = foreign_names(every)

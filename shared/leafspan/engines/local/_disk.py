@@ -43,7 +43,6 @@ def read_at(descriptor: int, length: int, place: int) -> bytes:
 
 
 def write_at(descriptor: int, content: bytes, place: int) -> None:
-    """Write bytes at an offset in a file."""
     if hasattr(os, "pwrite"):
         os.pwrite(descriptor, content, place)
         return
@@ -63,7 +62,6 @@ class OpenFile:
         weakref.finalize(self, os.close, self._descriptor)
 
     def read(self, length: int, place: int) -> bytes:
-        """Read at most ``length`` bytes at an offset."""
         return read_at(self._descriptor, length, place)
 
 

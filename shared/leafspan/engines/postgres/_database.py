@@ -111,7 +111,6 @@ _BY_CODE = {
 
 
 def translated(error: BaseException, doing: str, place: str, *, server: bool, writing: bool) -> BaseException | None:
-    """See ``Translate``."""
     kinds = {f"{kind.__module__.partition('.')[0]}.{kind.__name__}" for kind in type(error).__mro__}
     words = in_one_line(error)
     code = str(getattr(error, "sqlstate", None) or "")
@@ -338,7 +337,6 @@ class Locks:
             self._drop()
 
     def close(self) -> None:
-        """Close the connection."""
         with self._mutex:
             self._drop()
 

@@ -58,26 +58,21 @@ class PostgresEngine(FlowEngine):
         self._locks = Locks(database.pool)
 
     def tables(self) -> Flow[Mapping[str, Notes]]:
-        """See FlowEngine."""
         return (yield self.sessions.call("list the tables", self._tables))  # type: ignore[no-any-return]
 
     def table(self, name: str) -> Flow[PostgresTable | None]:
-        """See FlowEngine."""
         return (yield self.sessions.call(f"open the table {name!r}", self._table, name))  # type: ignore[no-any-return]
 
     def create(self, name: str, notes: Notes, *, searched: bool) -> Flow[PostgresTable]:
-        """See FlowEngine."""
         call = self.sessions.call(f"make the table {name!r}", self._make, name, notes, searched, finish=True)
         return (yield call)  # type: ignore[no-any-return]
 
     def lock(self, id_: str, documents: Sequence[str] | None, timeout: float, what: str) -> Flow[Callable[[], None]]:
-        """See FlowEngine."""
         blocking = Caller(self.caller.place, False, timeout + LEAST_SECONDS, translate=translated)
         arguments = (id_, documents, timeout, what)
         return (yield blocking.call("lock documents", self._locks.acquire, arguments, finish=True))  # type: ignore[no-any-return]
 
     def close(self) -> None:
-        """See FlowEngine."""
         self._locks.close()
         if self.thing.closes:
             self.thing.pool.close()
@@ -141,7 +136,6 @@ class PostgresEngine(FlowEngine):
         yield from self.registry()
 
     def registry(self) -> Steps[None]:
-        """Make the registry."""
         yield self._ask(
             'CREATE TABLE IF NOT EXISTS {} (id text PRIMARY KEY, name text COLLATE "C" NOT NULL UNIQUE, '
             "notes json, searched boolean NOT NULL)"

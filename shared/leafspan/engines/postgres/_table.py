@@ -52,17 +52,14 @@ class PostgresTable(FlowTable):
             yield from self._index(numbers)
 
     def scan(self, fields: Collection[Field]) -> Flow[dict[str, Record]]:
-        """See FlowTable."""
         return self._call("read", self._read, fields)
 
     def nearest(
         self, vectors: Any, count: int, fields: Collection[Field] = (), *, among: Collection[str] | None = None
     ) -> Flow[list[list[Near]]]:
-        """See FlowTable."""
         return self._call("search", self._nearest, vectors, count, fields, among)
 
     def annotate(self, notes: Notes) -> Flow[None]:
-        """See FlowTable."""
         return self._call("annotate", self._annotate, notes, finish=True)
 
     def _get(self, ids: Sequence[str], fields: Collection[Field]) -> Flow[dict[str, Record]]:
@@ -182,7 +179,6 @@ def _selected(names: Sequence[Field]) -> str:
 
 
 def _record(row: Sequence[Any], names: Sequence[Field]) -> Record:
-    """Return the record in a row: its id, and the fields with these names."""
     fields = {name: None if value is None else _LOAD[name](value) for name, value in zip(names, row[1:], strict=True)}
     return Record(row[0], **fields)
 

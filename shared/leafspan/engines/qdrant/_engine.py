@@ -44,20 +44,17 @@ class QdrantEngine(FlowEngine):
         self._mutex = _MUTEXES.setdefault(client, threading.Lock())
 
     def tables(self) -> Flow[Mapping[str, Notes]]:
-        """See FlowEngine."""
         if not (yield from self.exists(_REGISTRY)):
             return {}
         return (yield from self.scroll("list the tables", _REGISTRY, _notes_by_name))
 
     def table(self, name: str) -> Flow[QdrantTable | None]:
-        """See FlowEngine."""
         if not (yield from self.exists(_REGISTRY)):
             return None
         where: dict[str, Any] = {"collection_name": _REGISTRY, "ids": [point_id(name)]}
         return (yield self.call(f"open {name!r}", "retrieve", read=self._table, **where))  # type: ignore[no-any-return]
 
     def create(self, name: str, notes: Notes, *, searched: bool) -> Flow[QdrantTable]:
-        """See FlowEngine."""
         from qdrant_client import models
 
         yield from self.make(_REGISTRY, None)
@@ -76,13 +73,11 @@ class QdrantEngine(FlowEngine):
         return table
 
     def annotate(self, name: str, notes: Notes) -> Flow[None]:
-        """Replace the notes of a table."""
         content = {"notes": json.dumps(dict(notes), ensure_ascii=False)}
         where: dict[str, Any] = {"collection_name": _REGISTRY, "points": [point_id(name)]}
         yield self.call(f"annotate {name!r}", "set_payload", finish=True, payload=content, **where)
 
     def exists(self, collection: str) -> Flow[bool]:
-        """Whether a collection exists."""
         return bool((yield self.call(f"look for {collection!r}", "collection_exists", collection_name=collection)))
 
     def make(self, collection: str, numbers: int | None) -> Flow[None]:
@@ -141,7 +136,6 @@ def _notes_by_name(points: Sequence[Any]) -> dict[str, Notes]:
 
 
 def _translated(error: BaseException, doing: str, place: str, *, server: bool, writing: bool) -> BaseException | None:
-    """See ``Translate``."""
     source = getattr(error, "source", error)
     kinds = {kind.__name__ for kind in type(source).__mro__}
     if "TimeoutException" in kinds:
@@ -177,13 +171,11 @@ class QdrantTable(FlowTable):
         self._is_made = False
 
     def scan(self, fields: Collection[Field]) -> Flow[dict[str, Record]]:
-        """See FlowTable."""
         return self._scroll(fields)
 
     def nearest(
         self, vectors: Any, count: int, fields: Collection[Field] = (), *, among: Collection[str] | None = None
     ) -> Flow[list[list[Near]]]:
-        """See FlowTable."""
         import numpy as np
         from qdrant_client import models
 
@@ -200,7 +192,6 @@ class QdrantTable(FlowTable):
         return (yield from self._call("search", "query_batch_points", read=read, requests=requests))  # type: ignore[no-any-return]
 
     def annotate(self, notes: Notes) -> Flow[None]:
-        """See FlowTable."""
         return self._engine.annotate(self.name, notes)
 
     def _get(self, ids: Sequence[str], fields: Collection[Field]) -> Flow[dict[str, Record]]:
@@ -247,7 +238,6 @@ class QdrantTable(FlowTable):
         }
 
     def _exists(self) -> Flow[bool]:
-        """Whether the collection exists."""
         if not self._is_made:
             self._is_made = yield from self._engine.exists(self._collection)
         return self._is_made
@@ -290,7 +280,6 @@ def _rows(answers: Sequence[Any], vectors: Any, fields: Collection[Field]) -> li
 
 
 def _record(point: Any, fields: Collection[Field]) -> Record:
-    """Return the record of a point, with these fields."""
     row = point.payload
     metadata = json.loads(row["metadata"]) if "metadata" in fields and row.get("metadata") is not None else None
     vector = (point.vector or {}).get("vector") if "vector" in fields else None

@@ -107,8 +107,6 @@ class EarlierAdoption:
 
 @dataclass(slots=True)
 class _Adoption:
-    """One ``adopt``."""
-
     source: Source
     plan: Plan
     target: WriteTarget | None
@@ -121,7 +119,6 @@ class _Adoption:
     unfinished: list[str] = field(default_factory=list)  # unchanged documents that a killed writer left half done
 
     def run(self) -> Flow[Adopted]:
-        """Adopt the collection."""
         wholes = {each.id for each in self.plan.documents if each.members[0].start is not None}
         maker = DocumentMaker(self.source.docstore, self.plan.renamed, list(self.plan.skipped), wholes)
         store = None if self.target is None else self.target.store

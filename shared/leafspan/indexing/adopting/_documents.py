@@ -16,8 +16,6 @@ _UNIT = 1e-3  # greatest difference of a vector's length from 1
 
 
 class WithVectors(NamedTuple):
-    """A document with a chunk for each leaf."""
-
     document: Document
     vectors: Any  # matrix with a row for each leaf
 
@@ -44,7 +42,6 @@ class DocumentMaker:
     leaf_keys: set[str] = field(default_factory=set)  # the metadata keys whose values differ within a document
 
     def documents(self, planned: Sequence[PlannedDocument], records: Mapping[str, Record]) -> list[WithVectors]:
-        """Return a group's documents."""
         return [made for each in planned for made in self._made(each, records)]
 
     def leave_out(self, made: WithVectors, reason: str) -> None:

@@ -23,8 +23,6 @@ DELETED = "it was deleted while the collection was read"
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A collection to adopt."""
-
     collection: ForeignCollection
     embedder: Any = None  # the vector store's embedder. None if unknown
     docstore: Any = None  # LlamaIndex's store of the documents or nodes. None without such a store
@@ -141,7 +139,6 @@ def _chunk(id_: str, own: Mapping[str, Any]) -> SourceRecord:
 
 
 def _node(content: object) -> dict[str, Any] | None:
-    """Return a LlamaIndex node as a mapping."""
     try:
         node = json.loads(content) if isinstance(content, str) else None
     except ValueError:
@@ -204,8 +201,6 @@ class Member(NamedTuple):
 
 
 class PlannedDocument(NamedTuple):
-    """A document made from records."""
-
     id: str
     members: tuple[Member, ...]  # the records
 
@@ -279,7 +274,6 @@ class _Planning:
     starts: dict[str, int | None] = field(default_factory=dict)  # of LlamaIndex's nodes, in their documents
 
     def documents(self) -> list[PlannedDocument]:
-        """Return the documents."""
         self.by_id = {record.id: record for record in self.records}
         members: dict[str, list[Member]] = {}
         alone: list[str] = []
