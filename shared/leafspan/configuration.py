@@ -25,8 +25,7 @@ for each in (HierarchicalSplitter, Analyzer, Budget):
 class Config:
     """Options for ``Index.open``, and defaults for each ``retrieve``.
 
-    An option that is None has the same default as without a configuration. The first six are fixed when an index is
-    made.
+    An option that is None has the same default as without a configuration. The first six are fixed when an index is made.
 
     Args:
         embedder: Name of the embedder: ``"minilm"``, ``"e5"``, ``"wordllama"`` or ``"package.module:attribute"``.

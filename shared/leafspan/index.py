@@ -326,8 +326,7 @@ class Index(View):
             progress: Whether to show a bar. Default: only in a terminal or a notebook, after a second.
 
         Returns:
-            How much the copy has, and how many documents were written. Index and copy then have equal rows and
-            checksums.
+            How much the copy has, and how many documents were written. Index and copy then have equal rows and checksums.
 
         Raises:
             InvalidArgument: if an option is of a wrong type, or the copy would be the index itself, or has documents
@@ -483,8 +482,7 @@ def adopt(
         docstore: LlamaIndex's docstore. It has the texts between nodes, and the nodes above them. Default: the one of the
             ``StorageContext`` or ``VectorStoreIndex``.
         embedder: The embedder that the collection was made with: see ``Index.open``. A few texts are embedded again, and
-            compared with their vectors. Default: the embedder of the ``Chroma`` or ``VectorStoreIndex``,
-            or else WordLlama.
+            compared with their vectors. Default: the embedder of the ``Chroma`` or ``VectorStoreIndex``, or else WordLlama.
         join: Whether chunks of one text become one document. If not, each record becomes a document of its own, and can
             be filtered by its own metadata. Default: True.
         rename: Metadata keys with the names that they get, for keys that leafspan reserves, such as

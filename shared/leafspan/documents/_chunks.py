@@ -41,9 +41,8 @@ def chunks_of(
 
     Raises:
         InvalidArgument: if ``overlap`` is out of its range.
-        InvalidDocument: if something is no chunk, chunks differ in a text that they share, only some say where they
-            start, a start position is no whole number, chunks do not say which text they are from, or metadata cannot
-            be stored.
+        InvalidDocument: if something is no chunk, chunks differ in a text that they share, only some say where they start,
+            a start position is no whole number, chunks do not say which text they are from, or metadata cannot be stored.
     """
     overlap = check_whole("overlap", overlap, 0)
     if id is not None:

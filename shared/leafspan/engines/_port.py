@@ -26,8 +26,7 @@ class Record(NamedTuple):
     Attributes:
         id: Its id: any text of 1 to 512 bytes in UTF-8 without half surrogate pairs and null characters.
         text: Its text, of any length. None if the record has no text, or it was not requested.
-        metadata: Strings, numbers, booleans and lists of them, by key. None if it has no metadata, or it was not
-            requested.
+        metadata: Strings, numbers, booleans and lists of them, by key. None if it has no metadata, or it was not requested.
         vector: Its vector, a sequence of 32-bit floats. None if the record has no vector, or it was not requested.
     """
 

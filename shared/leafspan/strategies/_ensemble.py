@@ -50,8 +50,7 @@ class Ensemble(Strategy):
         on_failure: ``"raise"`` raises the error of the first retriever that failed, with a note that names it.
             ``"skip"`` fuses the others, and says so in the trace of each passage. An InvalidArgument and the failure
             of all retrievers are always raised. Default: ``"raise"``.
-        min_candidates: Fewest leaves that each retriever is asked for, >= 1. Default: as many as the ensemble is asked
-            for.
+        min_candidates: Fewest leaves that each retriever is asked for, >= 1. Default: as many as the ensemble is asked for.
         names: A name for each retriever, for traces and errors. Default: the names of their classes.
 
     Raises:

@@ -27,8 +27,7 @@ class AutoMerging(Strategy):
             becomes the largest allowed node, at 1 nothing merges. Default: 0.5.
         fill_gaps: Longest gap to fill, in leaves, >= 0. Default: 1.
         max_level: Highest level to merge into, >= 1 (the parents of leaves). Default: None, the whole document.
-        max_words: Longest node to merge into, in words, >= 1; never longer than the call's budget. Default: 400. None:
-            any.
+        max_words: Longest node to merge into, in words, >= 1; never longer than the call's budget. Default: 400. None: any.
         score: Score of a merged node: ``"max"`` or ``"mean"`` of its children's. Default: ``"max"``.
 
     Raises:
@@ -77,9 +76,8 @@ class ParentDocument(Strategy):
 
     Args:
         base: Strategy that finds single leaves. Default: ``Hybrid()``.
-        level: How far up the hierarchy to go, >= 1: 1 is the parents of leaves (up to 150 words with the default
-            splitter), 2 is their parents (up to 600). None, or more levels than there are, is the whole document. Default:
-            1.
+        level: How far up the hierarchy to go, >= 1: 1 is the parents of leaves (up to 150 words with the default splitter),
+            2 is their parents (up to 600). None, or more levels than there are, is the whole document. Default: 1.
         max_parents: Most results, >= 1. Default: any number.
 
     Raises:

@@ -35,9 +35,8 @@ class RelevantSegments(Strategy):
     The budget is the smaller of the call's budget and ``words``. If neither is given, it is ``passage_words`` for each
     of the ``k`` passages. If the call has no budget, the leaves that did not fit follow one by one.
 
-    A gap between two hits is bridged where that is worth more than a second run. Leaves in the gap that the base did
-    not return have no relevance. They are loaded only if the gap has at most 10 characters for each word of
-    ``run_cost``.
+    A gap between two hits is bridged where that is worth more than a second run. Leaves in the gap that the base did not
+    return have no relevance. They are loaded only if the gap has at most 10 characters for each word of ``run_cost``.
 
     Args:
         base: Strategy that finds single leaves. Unless the call gives ``candidates``, it is asked for at least 24
@@ -51,8 +50,7 @@ class RelevantSegments(Strategy):
     Raises:
         InvalidArgument: if ``base`` finds spans longer than leaves, or a number is out of its range.
 
-    Ties are ordered by document id, then position. Source: relevant segment extraction in dsRAG, which chooses
-    greedily.
+    Ties are ordered by document id, then position. Source: relevant segment extraction in dsRAG, which chooses greedily.
     """
 
     finds_spans = True

@@ -87,8 +87,7 @@ class Router(Strategy):
         InvalidArgument: if an option is out of its range, a name is unknown (also one that ``choose`` returns), or a
             description is missing.
 
-    Ties between descriptions are ordered as in ``retrievers``, and between fused passages by document id, then
-    position.
+    Ties between descriptions are ordered as in ``retrievers``, and between fused passages by document id, then position.
     """
 
     retrievers: Mapping[str, Strategy] = field(hash=False)
