@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 from warnings import warn
 
 from leafspan import indexing, trees
-from leafspan.checks import check_flag, checked_id, shown
+from leafspan.checks import check_flag, check_text, checked_id, shown
 from leafspan.documents import IndexSettings, check_document, checked_keys
 from leafspan.embedding import check_vectors
 from leafspan.errors import InvalidArgument
@@ -292,6 +292,25 @@ class View:
         return self._list_documents()
 
     adocuments = awaiting(documents, reads=True)
+
+    @blocking
+    def values(self, key: str | None = None) -> Flow[list[tuple[Any, int]]]:
+        """The values of a metadata key, each with its number of documents, most frequent first, to offer them as filters.
+
+        Values of lists count one by one.
+
+        Args:
+            key: The key. Default: None, the keys themselves are listed.
+
+        Raises:
+            InvalidArgument: if the key is no string.
+        """
+        if key is not None:
+            check_text("key", key)
+        documents = yield from self._list_documents()
+        return indexing.value_counts(documents, key)
+
+    avalues = awaiting(values, reads=True)
 
     @blocking
     def get(self, document_id: str) -> Flow[Document]:

@@ -268,6 +268,7 @@ def test_everything_shows_the_documents_that_match_and_no_other(anywhere):
     assert a.count() == 2
     assert (a.stats().documents, a.stats().words, a.stats().characters) == (2, 2 + 4, 10 + 23)
     assert [passage.document_id for passage in a.leaves()] == ["a1", "a2"]
+    assert a.values("tenant") == [("a", 2)]
     a.build_tree()
     anywhere.build_tree(across_documents=True)
     trees = (Tree(), Tree(base=BM25()), Tree(mode="traversal"), Vector(summaries=True), BM25(summaries=True))
@@ -291,6 +292,7 @@ async def test_each_method_has_an_asynchronous_twin(anywhere):
     await anywhere.aadd(Document("plan", "The merger.", None, {"tenant": "b"}))
     assert (await a.aadd(Document("plan", "The budget."))).added == ("plan",)
     assert [document.id for document in await a.adocuments()] == ["plan"]
+    assert await a.avalues("tenant") == [("a", 1)]
     assert (await a.aget("plan")).text == "The budget."
     assert [passage.text for passage in await a.aleaves()] == ["The budget."]
     assert (await a.acount(), (await a.astats()).documents) == (1, 1)

@@ -73,7 +73,7 @@ def short_metadata(metadata: Mapping[str, object], hidden: Collection[str] = ())
     for key, value in metadata.items():
         if key in hidden:
             continue
-        name, shown = shortened(key), _short_value(value)
+        name, shown = shortened(key), short_value(value)
         left -= len(json.dumps({name: shown}, ensure_ascii=False))
         if left < 0:
             break
@@ -81,9 +81,10 @@ def short_metadata(metadata: Mapping[str, object], hidden: Collection[str] = ())
     return short
 
 
-def _short_value(value: object) -> Any:
+def short_value(value: object) -> Any:
+    """A metadata value with long texts and lists shortened."""
     if isinstance(value, str):
         return shortened(value)
     if isinstance(value, list | tuple):
-        return [_short_value(each) for each in value[:MOST_ITEMS]]
+        return [short_value(each) for each in value[:MOST_ITEMS]]
     return value

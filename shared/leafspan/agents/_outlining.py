@@ -7,11 +7,11 @@ from itertools import takewhile
 from typing import Any
 
 from leafspan.agents._citations import covered, leaf_end, leaf_start, place_fields, title_of
-from leafspan.agents._limits import LONGEST_ID, as_many_as_fit, end_within, short_metadata, shortened
+from leafspan.agents._limits import LONGEST_ID, as_many_as_fit, end_within, short_metadata, short_value, shortened
 from leafspan.agents._searching import DATA
 from leafspan.agents._tool import AgentTool, Parameter, ToolResult
 from leafspan.flows import Call, Flow
-from leafspan.indexing import DocumentInfo
+from leafspan.indexing import DocumentInfo, value_counts
 from leafspan.values import Passage
 from leafspan.view import View
 
@@ -27,6 +27,7 @@ def outline_tool(view: View, name: str, *, about: str, read: str, timeout: float
         Parameter(
             "document_id", str, "Id of a document, for its headings. By default all documents are listed.", most=LONGEST_ID
         ),
+        Parameter("key", str, "Name of a metadata key, to list its values, for filters, instead.", most=LONGEST_ID),
         Parameter("summaries", bool, "Whether to list summaries, where some have been built, instead.", False),
         Parameter("start", int, "Number of entries to leave out, for the next page: next_start of the page before.", 0),
         Parameter("limit", int, "Most entries.", _PAGE, least=1, most=_LONGEST_PAGE),
@@ -40,6 +41,10 @@ def outline_tool(view: View, name: str, *, about: str, read: str, timeout: float
             return ToolResult(page, tuple(summaries[start : start + len(page["summaries"])]))
         if document_id is None:
             documents = yield Call(view.documents, native=view.adocuments, what=name)
+            if key := arguments["key"]:
+                counts = value_counts(documents, key, hidden=False)
+                values = ({"value": short_value(each), "documents": count} for each, count in counts[start : start + limit])
+                return ToolResult({"key": shortened(key), **_page("values", values, start, len(counts))})
             return ToolResult(_page("documents", map(_document, documents[start : start + limit]), start, len(documents)))
         leaves = yield Call(view.leaves, (document_id,), native=view.aleaves, what=name)
         headings = yield Call(_headings, (document_id, leaves), what="")
@@ -54,7 +59,8 @@ def outline_tool(view: View, name: str, *, about: str, read: str, timeout: float
     description = (
         f"List {about}: without document_id all documents, with id, title, length and metadata; with document_id the "
         f"headings of that document, each with its depth and with a citation of the text below it, which {read} takes. "
-        f"With summaries=true, summaries of the documents, or of one, top layer first, with citations of what they cover. "
+        "With key, the values of a metadata key, with numbers of documents. With summaries=true, summaries of documents, "
+        "or of one, top layer first, with citations of what they cover. "
         f"If next_start is there, the list goes on. {DATA}"
     )
     return AgentTool(name, description, parameters, outline, timeout)

@@ -13,6 +13,7 @@ from ._contents import (
     place_cited,
     summaries_of,
     surrounding_text,
+    value_counts,
 )
 from ._copying import Copied, check_copy, copy_store, copy_texts
 from ._examining import Examination, Finding, examine
@@ -76,6 +77,7 @@ __all__ = [
     "summaries_of",
     "surrounding_text",
     "sync",
+    "value_counts",
     "verify",
     "write_group",
 ]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -156,6 +157,17 @@ def list_documents(store: Store, scope: Scope | None = None) -> Flow[list[Docume
         )
         for row in (yield from read_consistently(store, _all_rows, scope))
     ]
+
+
+def value_counts(documents: Iterable[DocumentInfo], key: str | None, *, hidden: bool = True) -> list[tuple[Any, int]]:
+    """A metadata key's values, or all keys, each with its number of documents, most frequent first."""
+    counts: Counter[tuple[bool, Any]] = Counter()
+    for each in documents:
+        keys = [name for name in each.metadata if hidden or name not in each.hidden]
+        value = keys if key is None else each.metadata[key] if key in keys else []
+        # Filters compare numbers of all types, but True is not 1.
+        counts.update({(isinstance(item, bool), item) for item in (value if isinstance(value, list) else [value])})
+    return sorted(((value, count) for (_, value), count in counts.items()), key=lambda entry: (-entry[1], str(entry[0])))
 
 
 def get_document(store: Store, document_id: str, scope: Scope | None = None) -> Flow[Document]:

@@ -222,3 +222,20 @@ def test_a_private_view_shows_what_its_reader_may_see(tmp_path: Path):
                 assert document.alerts == []
                 assert ("Lovelace" in document.text) == is_shown
                 assert ("Lovelace" in "".join(document.marked)) == is_shown
+
+
+def test_the_values_of_metadata_are_offered_as_filters(tmp_path: Path):
+    with Index.open(tmp_path / "kb") as index, Browser(index) as browser:
+        assert "Metadata" not in browser.open("index").text
+        index.add(
+            Document("tea", "Tea is hot.", metadata={"topic": 'the "red" <b>tea</b>', "tags": ["hot"], "long": "x" * 101})
+        )
+        index.add(Document("milk", "Milk is cold.", metadata={"topic": "milk", "tags": ["cold", "white"], "fat": 3.5}))
+        page = browser.open("index", {"q": "hot or cold?"})
+        assert "long" in page.text
+        assert "x" * 101 not in page.text
+        for value, document in [('the "red" <b>tea</b>', "tea"), ("white", "milk"), ("3.5", "milk")]:
+            answers = browser.open(page.links[value])
+            assert answers.alerts == []
+            assert ("Tea is" in answers.text, "Milk is" in answers.text) == (document == "tea", document == "milk")
+        assert browser.open(browser.open("index").links["white"]).fields[-1] == ("where", "F('tags').contains('white')")

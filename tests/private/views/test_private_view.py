@@ -491,6 +491,7 @@ def test_the_asynchronous_methods_do_the_same(view: PrivateView, revealing: Priv
     async def everything() -> None:
         assert (await revealing.aget("letter")).text == LETTER
         assert await view.adocuments() == view.documents()
+        assert await view.avalues("from") == view.values("from")
         assert await view.aretrieve("planks", Hybrid()) == view.retrieve("planks", Hybrid())
         added = await view.aadd(Document("late", "Alice Smith came late."))
         assert added.added == ("late",)

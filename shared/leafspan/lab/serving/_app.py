@@ -128,10 +128,10 @@ class _Pages:
         nodes = await self._in_time(self._view.asummaries(id_ or None, leaves=bool(id_)))
         return lambda: trees_page(nodes, query, id_)
 
-    async def index(self, _: Request, __: PageQuery) -> Drawing:
+    async def index(self, _: Request, query: PageQuery) -> Drawing:
         """The index in numbers."""
-        stats = await self._in_time(self._view.astats())
-        return lambda: index_page(repr(self._view), stats, self._strategies)
+        stats, documents = await self._in_time(asyncio.gather(self._view.astats(), self._view.adocuments()))
+        return lambda: index_page(repr(self._view), stats, documents, self._strategies, query)
 
     async def nothing(self, _: Request, __: PageQuery) -> Drawing:
         """The answer for a page that does not exist."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib.resources import files
 
 from htpy import (
@@ -42,7 +43,8 @@ from markupsafe import Markup
 from leafspan.config import config_text
 from leafspan.configuration import Config
 from leafspan.errors import InvalidArgument
-from leafspan.indexing import DocumentInfo, Stats
+from leafspan.filters import F
+from leafspan.indexing import DocumentInfo, Stats, value_counts
 from leafspan.lab.pictures import STYLESHEET, facts_of, name, tree_picture
 from leafspan.lab.serving._query import MOST_CHARACTERS, PageQuery
 from leafspan.text import visible
@@ -113,14 +115,28 @@ def parts_of(length: int, ends: Sequence[int], most: int = MOST_TEXT) -> list[tu
     return [*parts, (start, length)] if start < length or not parts else parts
 
 
-def index_page(title: str, stats: Stats, configs: Mapping[str, Config]) -> Node:
+MOST_KEYS = 20
+"""Metadata keys on the page of the index."""
+
+MOST_VALUES = 8
+"""Values of each."""
+
+_LONGEST_VALUE = 100  # characters
+
+
+def index_page(
+    title: str, stats: Stats, documents: Sequence[DocumentInfo], configs: Mapping[str, Config], query: PageQuery
+) -> Node:
     """Draw the page of the index."""
+    keys = value_counts(documents, None)[:MOST_KEYS]
     numbers = {key: f"{getattr(stats, key):,}" for key in ("documents", "leaves", "words", "characters")}
     return [
         h1[name(title)],
         table(".ls-table.serve-facts")[
             tbody[[tr[th(scope="row")[key], td[name(value)]] for key, value in {**numbers, **facts_of(stats)}.items()]]
         ],
+        bool(keys) and [h2["Metadata"], p(".ls-count")["The most frequent values. Each one opens the form with a filter."]],
+        bool(keys) and table(".ls-table.serve-facts")[tbody[[_values(documents, key, query) for key, _ in keys]]],
         h2["Strategies"],
         p(".ls-count")["What each name means, as a configuration file writes it."],
         [
@@ -128,6 +144,19 @@ def index_page(title: str, stats: Stats, configs: Mapping[str, Config]) -> Node:
             for each, config in configs.items()
         ],
     ]
+
+
+def _values(documents: Sequence[DocumentInfo], key: str, query: PageQuery) -> Node:
+    """A key's values as links to the form with filters."""
+    several = any(isinstance(each.metadata.get(key), list) for each in documents)
+
+    def link(value: object) -> str:
+        where = F(key).contains(value) if several else F(key) == value
+        return replace(query, where=repr(where)).link("")
+
+    counts = [each for each in value_counts(documents, key) if len(str(each[0])) <= _LONGEST_VALUE][:MOST_VALUES]
+    values: Node = [[a(href=link(value))[name(str(value))], f" {count:,} "] for value, count in counts]
+    return tr[th(scope="row")[name(key)], td[values]]
 
 
 def _written(config: Config) -> str:

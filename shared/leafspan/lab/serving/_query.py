@@ -57,6 +57,7 @@ class PageQuery:
         fields: list[tuple[str, str | int]] = [*others.items()]
         if self.question is not None:
             fields += [("q", self.question), *(("s", name) for name in self.strategies)]
+        if self.question is not None or self.where:
             fields += [(key, value) for key in ("k", "budget", "where") if (value := getattr(self, key))]
         return f"./{page}?{urlencode(fields, errors='replace')}"
 
