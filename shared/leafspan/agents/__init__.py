@@ -1,8 +1,9 @@
 """Tools with which agents use an index, for MCP and both frameworks: search, read, outline, add, delete."""
 
-from leafspan.agents._citations import cited_numbers
+from leafspan.agents._citations import cited_numbers, title_of
+from leafspan.agents._limits import shortened
 from leafspan.agents._searching import usual_strategies
-from leafspan.agents._tool import AgentTool, Parameter, ToolResult, error_text, search_result
+from leafspan.agents._tool import AgentTool, Parameter, ToolResult, error_text, search_result, title_with
 from leafspan.agents._toolkit import ToolOptions, ToolsOptions, agent_tool, agent_tools
 
 __all__ = [
@@ -16,5 +17,8 @@ __all__ = [
     "cited_numbers",
     "error_text",
     "search_result",
+    "shortened",
+    "title_of",
+    "title_with",
     "usual_strategies",
 ]

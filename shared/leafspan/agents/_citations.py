@@ -56,6 +56,21 @@ def _markdown() -> MarkdownIt:
 
 _MOST_COVERED = 10
 
+PLACE: dict[str, Any] = {"citation": str, "document_id": str, "start": int, "end": int}
+ABOUT: dict[str, Any] = {"title": str, "headings": [str], "lines": [int], "place": str}
+PASSAGE = {
+    **PLACE,
+    **ABOUT,
+    "kind": str,
+    "id": str,
+    "covers": [str],
+    "metadata": dict,
+    "score": float,
+    "text": str,
+    "cut": bool,
+}
+"""The types of ``passage_fields``."""
+
 
 def place_fields(document_id: str, start: int, end: int) -> dict[str, Any]:
     """A text's place, with a citation unless the text is empty or the id is too long (a long id is shortened)."""

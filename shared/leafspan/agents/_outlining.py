@@ -19,6 +19,13 @@ _PAGE = 50
 _LONGEST_PAGE = 200
 _CHARACTERS = 20_000  # most characters of a page
 _SUMMARY_WORDS = 80
+_LISTS: dict[str, Any] = {
+    "documents": [{"document_id": str, "title": str, "words": int, "characters": int, "metadata": dict}],
+    "headings": [{"heading": str, "depth": int, "citation": str, "start": int, "end": int}],
+    "summaries": [{"layer": int, "document_id": str, "text": str, "covers": [str]}],
+    "values": [{"value": object, "documents": int}],
+}
+_ABOUT: dict[str, Any] = {"document_id": str, "characters": int, "title": str, "note": str, "key": str}
 
 
 def outline_tool(view: View, name: str, *, about: str, read: str, timeout: float | None) -> AgentTool:
@@ -63,7 +70,8 @@ def outline_tool(view: View, name: str, *, about: str, read: str, timeout: float
         "or of one, top layer first, with citations of what they cover. "
         f"If next_start is there, the list goes on. {DATA}"
     )
-    return AgentTool(name, description, parameters, outline, timeout)
+    returns = _LISTS | _ABOUT | {"total": int, "next_start": int}
+    return AgentTool(name, description, parameters, outline, timeout, returns=returns)
 
 
 def _page(kind: str, entries: Iterable[dict[str, Any]], start: int, total: int) -> dict[str, Any]:

@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from leafspan.agents._citations import (
+    ABOUT,
     LONGEST_CITATION,
+    PLACE,
     about_fields,
     leaf_end,
     leaf_start,
@@ -54,7 +56,8 @@ def read_tool(view: View, name: str, *, about: str, outline: str, limits: ToolLi
         f"document in characters. If next_start is there, the document goes on: call again with document_id and start "
         f"= next_start. {outline} lists documents and their headings. {DATA}"
     )
-    return AgentTool(name, description, parameters, read, timeout)
+    returns = PLACE | ABOUT | {"characters": int, "text": str, "next_start": int}
+    return AgentTool(name, description, parameters, read, timeout, returns=returns)
 
 
 def _place_of(name: str, arguments: Mapping[str, Any]) -> Citation:

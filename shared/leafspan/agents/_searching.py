@@ -8,7 +8,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any, Self
 
-from leafspan.agents._citations import passage_fields
+from leafspan.agents._citations import PASSAGE, passage_fields
 from leafspan.agents._limits import CHARACTERS_A_WORD, LONGEST_FILTER, LONGEST_ID, as_many_as_fit, end_within, shortened
 from leafspan.agents._tool import AgentTool, Parameter, ToolResult
 from leafspan.checks import check_whole, shown
@@ -80,7 +80,8 @@ def search_tool(
         "title, headings and score, and with a citation such as handbook.md:120-480 (document and characters). Quote only "
         f"what a passage says, and give its citation. {more}{DATA}"
     )
-    return AgentTool(name, description, tuple(parameters), search, timeout)
+    returns = {"passages": [PASSAGE], "note": str}
+    return AgentTool(name, description, tuple(parameters), search, timeout, returns=returns)
 
 
 def _ways(strategies: Mapping[str, Strategy]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from leafspan.agents._limits import shortened
@@ -16,7 +16,16 @@ from leafspan.text import escaped_in_json, visible
 from leafspan.values import Passage
 
 _MISSING = ("", "null", "none")  # of models that fill in every argument
-_JSON_TYPES = {str: "string", int: "integer", bool: "boolean", dict: "object"}
+_JSON_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", dict: "object"}
+
+
+def _schema(kind: Any) -> dict[str, Any]:
+    """The JSON schema of a type, of a list with one type, or of an object with types by its keys; of ``object``, any."""
+    if isinstance(kind, list):
+        return {"type": "array", "items": _schema(kind[0])}
+    if isinstance(kind, Mapping):
+        return {"type": "object", "properties": {key: _schema(each) for key, each in kind.items()}}
+    return {} if kind is object else {"type": _JSON_TYPES[kind]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,12 +137,17 @@ def _without_text(part: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in part.items() if name != "text" or "citation" not in part}
 
 
+def title_with(above: Iterable[str | None]) -> str:
+    """A document's title and the headings above a text as one text; headings that repeat are left out."""
+    return " > ".join(dict.fromkeys(filter(None, above)))
+
+
 def search_result(citation: str, above: Iterable[str | None], text: str) -> dict[str, Any]:
     """A text with its citation, and the title and headings above it, as a block of Anthropic's API."""
     return {
         "type": "search_result",
         "source": citation,
-        "title": " > ".join(dict.fromkeys(filter(None, above))) or citation,
+        "title": title_with(above) or citation,
         "content": [{"type": "text", "text": text}],
         "citations": {"enabled": True},
     }
@@ -165,6 +179,7 @@ class AgentTool:
     writes: bool = False  # changes documents
     deletes: bool = False  # may lose earlier documents
     citation_blocks: bool = False  # hosts give a model a result's blocks instead of its text
+    returns: Mapping[str, Any] = field(default_factory=dict)  # the types of its result's content, which may lack keys
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -176,15 +191,28 @@ class AgentTool:
             "additionalProperties": False,
         }
 
+    @property
+    def output_schema(self) -> dict[str, Any]:
+        """The JSON schema of its result's content."""
+        return _schema(self.returns)
+
+    def most(self, parameter: str) -> int | None:
+        """The largest value, or the greatest length, of a parameter."""
+        return next(each.most for each in self.parameters if each.name == parameter)
+
+    def flow(self, arguments: Mapping[str, Any]) -> Flow[ToolResult]:
+        """The tool's result for these arguments, as a flow."""
+        return self.action(read_arguments(self.name, self.parameters, arguments))
+
     def call(self, arguments: Mapping[str, Any]) -> ToolResult:
         """The tool's result for these arguments."""
         with self._late_writes():
-            return run_within(self.action(read_arguments(self.name, self.parameters, arguments)), self.timeout)
+            return run_within(self.flow(arguments), self.timeout)
 
     async def acall(self, arguments: Mapping[str, Any]) -> ToolResult:
         """Like ``call``, without blocking the event loop."""
         with self._late_writes():
-            return await arun_within(self.action(read_arguments(self.name, self.parameters, arguments)), self.timeout)
+            return await arun_within(self.flow(arguments), self.timeout)
 
     @contextmanager
     def _late_writes(self) -> Iterator[None]:

@@ -211,7 +211,8 @@ def add_tool(view: View, name: str, *, about: str, timeout: float | None) -> Age
         f"Add a document to {about}, or replace the one of the same id as a whole. Read what is there first if you only "
         "want to change a part."
     )
-    return AgentTool(name, description, parameters, add, timeout, writes=True, deletes=True)
+    returns = {"document_id": str, "done": str}
+    return AgentTool(name, description, parameters, add, timeout, writes=True, deletes=True, returns=returns)
 
 
 def delete_tool(view: View, name: str, *, about: str, timeout: float | None) -> AgentTool:
@@ -225,4 +226,5 @@ def delete_tool(view: View, name: str, *, about: str, timeout: float | None) -> 
     description = (
         f"Delete a document from {about} permanently. Returns its id in a list, or an empty list if it does not exist."
     )
-    return AgentTool(name, description, parameters, delete, timeout, writes=True, deletes=True)
+    returns = {"deleted": [str]}
+    return AgentTool(name, description, parameters, delete, timeout, writes=True, deletes=True, returns=returns)

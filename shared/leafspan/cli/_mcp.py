@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
+import shutil
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -14,11 +18,24 @@ from leafspan.checks import check_choice
 from leafspan.cli._console import console, plain
 from leafspan.cli._options import DEFAULT_FOLDER, ConfigFile, EmbedderName, KnowledgeBase, open_index, served_view
 from leafspan.engines import is_address
+from leafspan.errors import InvalidArgument
 
 _TOKEN = "LEAFSPAN_MCP_TOKEN"
+_CLIENTS = {
+    "claude-code": (".mcp.json", "mcpServers"),
+    "claude-desktop": ("", "mcpServers"),  # the folder depends on the system
+    "cursor": ("~/.cursor/mcp.json", "mcpServers"),
+    "gemini-cli": ("~/.gemini/settings.json", "mcpServers"),
+    "vscode": (".vscode/mcp.json", "servers"),
+    "windsurf": ("~/.codeium/windsurf/mcp_config.json", "mcpServers"),
+}
+"""Each client's file of settings, and the key of the servers in it."""
+
+_PRINTED = ("codex", "json")
 
 
 def mcp(
+    context: typer.Context,
     kb: KnowledgeBase = DEFAULT_FOLDER,
     embedder: EmbedderName = None,
     where: Annotated[
@@ -52,6 +69,18 @@ def mcp(
     ] = None,
     max_budget: Annotated[int, typer.Option(help="Most words that the model can ask for.")] = 3000,
     timeout: Annotated[float, typer.Option(help="Most seconds for each call.")] = 30.0,
+    connector: Annotated[
+        bool,
+        typer.Option("--connector", help="Offer search and fetch, as ChatGPT's connectors and deep research need them."),
+    ] = False,
+    install: Annotated[
+        str | None,
+        typer.Option(
+            help="Add the server with these options to a client's settings, and end: "
+            f"{', '.join(_CLIENTS)}; or print the settings: {', '.join(_PRINTED)}.",
+            metavar="CLIENT",
+        ),
+    ] = None,
     port: Annotated[
         int | None,
         typer.Option(
@@ -66,7 +95,7 @@ def mcp(
 
     It cannot change the index, unless --writable is given.
     """
-    from leafspan.cli.mcp_server import HTTPPlace, make_server, serve_http, serve_stdio
+    from leafspan.cli.mcp_server import HTTPPlace, connector_tools, make_server, serve_http, serve_stdio
 
     def print_place(place: HTTPPlace) -> None:
         out = console(stderr=True)
@@ -78,11 +107,18 @@ def mcp(
         if sys.stdin is not None and sys.stdin.isatty():  # a person started it, not a client
             console(stderr=True).print(plain(_waiting(kb, embedder)))
 
+    if install is not None:
+        check_choice("install", install, (*_CLIENTS, *_PRINTED))
+        if port is not None:
+            raise InvalidArgument("--install must be without --port: the client starts the server itself")
+    if connector and writable:
+        raise InvalidArgument("--connector must be without --writable: it has only search and fetch")
     if strategy is not None:
         check_choice("strategy", strategy, usual_strategies())
     with open_index(kb, embedder, create=False, config=config) as index:
+        view = served_view(index, where)
         tools = agent_tools(
-            served_view(index, where),
+            view,
             strategies=None if strategy is None else usual_strategies()[strategy],
             about=about,
             k=k,
@@ -91,8 +127,12 @@ def mcp(
             writable=writable,
             timeout=timeout,
         )
-        server = make_server(tools)
-        if port is None:
+        if connector:
+            tools = connector_tools(tools[0], tools[1])
+        server = make_server(view, tools, with_links=not connector, timeout=timeout)
+        if install is not None:
+            _install(install, kb, context)
+        elif port is None:
             serve_stdio(server, started=say_what_it_waits_for)
         else:
             serve_http(server, port=port, token=os.environ.get(_TOKEN), started=print_place)
@@ -106,3 +146,53 @@ def _waiting(kb: str, embedder: str | None) -> str:
         f"serving {kb} on standard input and output, and waiting for a client there: let an MCP client start "
         f"`leafspan mcp --kb {place}{model}` itself, or serve HTTP with --port; Ctrl-C ends it"
     )
+
+
+def _install(client: str, kb: str, context: typer.Context) -> None:
+    """Write the server's settings for a client, or print them."""
+    arguments = ["-m", "leafspan", "mcp", "--kb", kb if is_address(kb) else str(Path(kb).absolute())]
+    for each in context.command.params:
+        value = context.params[str(each.name)]
+        if each.name not in ("kb", "install") and value != each.get_default(context):
+            arguments.append(each.opts[0])
+            arguments += [] if value is True else [str(value.absolute() if isinstance(value, Path) else value)]
+    name = re.sub(r"[^\w-]+", "-", f"leafspan-{Path(kb).absolute().name}", flags=re.ASCII)
+    entry = {"command": sys.executable, "args": arguments}
+    if client == "codex":  # strings and lists of TOML are written like those of JSON
+        lines = (f"{key} = {json.dumps(value)}" for key, value in entry.items())
+        print(f"[mcp_servers.{name}]", *lines, sep="\n")
+    elif client == "json":
+        print(json.dumps({"mcpServers": {name: entry}}, indent=2))
+    else:
+        place, key = _CLIENTS[client]
+        if client == "claude-desktop":
+            place = str(_claude_desktop())
+        file = Path(place).expanduser().resolve()
+        _write_settings(file, key, name, {"type": "stdio", **entry} if client == "vscode" else entry)
+        console(stderr=True).print(plain(f"{name} is in {file}: start {client} again"))
+
+
+def _claude_desktop() -> Path:
+    from platformdirs import user_config_path
+
+    return user_config_path("Claude", appauthor=False, roaming=True) / "claude_desktop_config.json"
+
+
+def _write_settings(file: Path, key: str, name: str, entry: Mapping[str, Any]) -> None:
+    """Set one server of a file of settings. The rest of the file stays."""
+    try:
+        settings = json.loads(file.read_text("utf-8-sig") if file.exists() else "{}")
+        settings[key] = {**settings.get(key, {}), name: entry}
+    except (ValueError, TypeError, AttributeError):
+        raise InvalidArgument(
+            f"{file} must be JSON with an object {key!r} and no comments: add by hand what --install json prints"
+        ) from None
+    file.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = file.with_name(f"{file.name}.{os.getpid()}")
+    try:
+        unfinished.write_text(json.dumps(settings, indent=2, ensure_ascii=False), "utf-8")
+        if file.exists():
+            shutil.copymode(file, unfinished)
+        unfinished.replace(file)
+    finally:
+        unfinished.unlink(missing_ok=True)

@@ -10,7 +10,7 @@ from importlib.metadata import version
 
 import pytest
 from mcp import Client, MCPError
-from mcp.types import TextContent
+from mcp.types import ResourceLink, TextContent
 
 from leafspan import Document, F, Index
 from leafspan.agents import AgentTool, ToolResult, agent_tools
@@ -33,11 +33,12 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
 
 
 def connected(index: Index, mode: str = "auto", **options) -> Client:
-    return Client(make_server(agent_tools(index, **options)), mode=mode)
+    return Client(make_server(index, agent_tools(index, **options)), mode=mode)
 
 
 def text_of(result) -> str:
-    [content] = result.content
+    content, *links = result.content
+    assert all(isinstance(each, ResourceLink) for each in links)
     assert isinstance(content, TextContent)
     return content.text
 
@@ -163,7 +164,7 @@ async def test_an_error_that_nobody_expected_tells_the_client_nothing_of_itself(
     def fails(_):
         raise ZeroDivisionError(f"xyzzy {HOSTILE}")
 
-    async with Client(make_server([tool_that(fails)])) as client:
+    async with Client(make_server(index, [tool_that(fails)])) as client:
         with caplog.at_level(logging.ERROR):
             failed = await client.call_tool("tool", {})
     assert failed.is_error
@@ -192,7 +193,7 @@ async def test_calls_hold_up_no_others(index):
         await let_go.wait()
 
     slow = AgentTool("slow", "Waits.", (), flow)
-    async with Client(make_server([slow, *agent_tools(index)])) as client:
+    async with Client(make_server(index, [slow, *agent_tools(index)])) as client:
         waiting = asyncio.create_task(client.call_tool("slow", {}))
         await started.wait()
         assert (await client.call_tool("outline", {})).structured_content["total"] == 2

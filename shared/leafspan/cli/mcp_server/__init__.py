@@ -7,6 +7,8 @@ try:
 except ModuleNotFoundError as error:  # pragma: no cover
     raise MissingExtra.of("leafspan mcp needs mcp", "mcp") from error
 
-from leafspan.cli.mcp_server._server import HTTPPlace, make_server, serve_http, serve_stdio
+from leafspan.cli.mcp_server._connector import connector_tools
+from leafspan.cli.mcp_server._server import make_server
+from leafspan.cli.mcp_server._transports import HTTPPlace, serve_http, serve_stdio
 
-__all__ = ["HTTPPlace", "make_server", "serve_http", "serve_stdio"]
+__all__ = ["HTTPPlace", "connector_tools", "make_server", "serve_http", "serve_stdio"]
