@@ -1,8 +1,7 @@
 """Filters on the metadata of documents: one language, to which filters of Chroma, Haystack and LlamaIndex are converted."""
 
-from leafspan.filters._analysis import FilterPolicy, apply_policy, constant, failing_parts, implied, with_conditions
 from leafspan.filters._builder import F, filter_from_option, filter_from_text
-from leafspan.filters._columns import Columns
+from leafspan.filters._columns import Columns, FilterPolicy, apply_policy, constant, failing_parts, implied, with_conditions
 from leafspan.filters._conditions import (
     DOCUMENT_ID,
     Condition,

@@ -4,6 +4,7 @@ from leafspan.engines.chroma._chroma import (
     MADE_BY_LEAFSPAN,
     NODE_KEY,
     Chroma,
+    Opened,
     check_process,
     connect,
     folder_of,
@@ -16,7 +17,6 @@ from leafspan.engines.chroma._database import RESTORE, check_pages, check_there
 from leafspan.engines.chroma._failures import CollectionGone, chroma_failure, refused_database
 from leafspan.engines.chroma._files import FileDamage, Files
 from leafspan.engines.chroma._foreign import ForeignCollection, find_collection, open_chroma
-from leafspan.engines.chroma._opened import Opened
 
 __all__ = [
     "MADE_BY_LEAFSPAN",
