@@ -158,7 +158,7 @@ def _install(client: str, kb: str, context: typer.Context) -> None:
             arguments += [] if value is True else [str(value.absolute() if isinstance(value, Path) else value)]
     name = re.sub(r"[^\w-]+", "-", f"leafspan-{Path(kb).absolute().name}", flags=re.ASCII)
     entry = {"command": sys.executable, "args": arguments}
-    if client == "codex":  # strings and lists of TOML are written like those of JSON
+    if client == "codex":  # TOML writes strings and lists as JSON does
         lines = (f"{key} = {json.dumps(value)}" for key, value in entry.items())
         print(f"[mcp_servers.{name}]", *lines, sep="\n")
     elif client == "json":

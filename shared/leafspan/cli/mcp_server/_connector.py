@@ -17,16 +17,16 @@ def connector_tools(search: AgentTool, read: AgentTool) -> tuple[AgentTool, Agen
     """Return tools that search, and fetch the text around a result, by an agent's tools."""
 
     def find(arguments: Mapping[str, Any]) -> Flow[ToolResult]:
-        found = yield from search.flow({"question": arguments["query"]})
-        passages = zip(found.content["passages"], found.passages, strict=True)
+        result = yield from search.flow({"question": arguments["query"]})
+        passages = zip(result.content["passages"], result.passages, strict=True)
         results = [_result(fields["citation"], fields, [of]) for fields, of in passages if "citation" in fields]
         return ToolResult({"results": results})
 
     def fetch(arguments: Mapping[str, Any]) -> Flow[ToolResult]:
-        found = yield from read.flow({"citation": arguments["id"], "budget": read.most("budget")})
-        fields = dict(found.content)
-        result = _result(arguments["id"], fields, found.passages) | {"text": fields.pop("text")}
-        return ToolResult(result | {"metadata": fields})
+        result = yield from read.flow({"citation": arguments["id"], "budget": read.most("budget")})
+        fields = dict(result.content)
+        page = _result(arguments["id"], fields, result.passages) | {"text": fields.pop("text")}
+        return ToolResult(page | {"metadata": fields})
 
     query = Parameter(
         "query", str, "What to find: a full question, or key words.", required=True, most=search.most("question")
