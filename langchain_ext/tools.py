@@ -25,7 +25,7 @@ from leafspan.hosting import (
 
 @described_as(agent_tools, index="The index to search, or a view of one, such as a tenant's.")
 def as_tools(index: View, **options: Unpack[ToolsOptions]) -> list[StructuredTool]:
-    """Tools with which an agent finds, reads and cites passages: ``search``, ``read`` and ``outline``.
+    """Tools with which an agent finds, reads and cites passages: ``search``, ``read``, ``outline`` and ``grep``.
 
     They show only what the index or view shows. No argument of a model changes that. A tool's message is JSON
     with citations, and its artifact has the passages as Documents.
@@ -33,7 +33,7 @@ def as_tools(index: View, **options: Unpack[ToolsOptions]) -> list[StructuredToo
     Raises:
         InvalidArgument: if an option is unknown or out of its range.
     """
-    return [_to_tool(tool) for tool in agent_tools(index, **options)]
+    return [to_tool(tool) for tool in agent_tools(index, **options)]
 
 
 @described_as(
@@ -50,11 +50,13 @@ def as_tool(retriever: BaseSpanRetriever | View, **options: Unpack[ToolOptions])
         InvalidArgument: if an option is unknown or out of its range, or the retriever has no index.
     """
     if not isinstance(retriever, BaseSpanRetriever):
-        return _to_tool(agent_tool(retriever, **options))
-    return _to_tool(retriever_tool(retriever, **options))
+        return to_tool(agent_tool(retriever, **options))
+    return to_tool(retriever_tool(retriever, **options))
 
 
-def _to_tool(tool: AgentTool) -> StructuredTool:
+def to_tool(tool: AgentTool) -> StructuredTool:
+    """The tool for LangChain."""
+
     def output(result: ToolResult) -> tuple[Any, list[Document]]:
         content = result.blocks if tool.citation_blocks else result.text
         return content, [to_document(passage) for passage in result.passages]

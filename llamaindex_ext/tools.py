@@ -29,7 +29,7 @@ from llamaindex_ext.retriever import BaseSpanRetriever
 
 @described_as(agent_tools, index="The index to search, or a view of one, such as a tenant's.")
 def as_tools(index: View, **options: Unpack[ToolsOptions]) -> list[SpanTool]:
-    """Tools with which an agent finds, reads and cites passages: ``search``, ``read`` and ``outline``.
+    """Tools with which an agent finds, reads and cites passages: ``search``, ``read``, ``outline`` and ``grep``.
 
     They show only what the index or view shows. No argument of a model changes that. The output of a
     tool is JSON with citations, and its ``raw_output`` has the passages as nodes with scores.

@@ -11,7 +11,7 @@ from leafspan.errors import InvalidDocument
 
 def test_tools_change_nothing_unless_an_option_allows_it(shared_index):
     tools = agent_tools(shared_index)
-    assert [tool.name for tool in tools] == ["search", "read", "outline"]
+    assert [tool.name for tool in tools] == ["search", "read", "outline", "grep"]
     assert not any(tool.writes for tool in tools)
 
 

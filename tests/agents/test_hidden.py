@@ -54,6 +54,7 @@ def by_name(view: View, **options: object) -> dict[str, AgentTool]:
         ("outline", {}),
         ("outline", {"document_id": "tea"}),
         ("outline", {"summaries": True}),
+        ("grep", {"pattern": "tea"}),
     ],
 )
 def test_no_tool_says_what_a_document_hides(view, name, arguments):

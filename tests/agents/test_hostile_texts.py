@@ -32,6 +32,7 @@ def every_call(tools: dict[str, AgentTool]) -> Iterator[tuple[str, dict[str, obj
     yield "search", {"question": "bees", "strategy": "tree"}
     yield "outline", {}
     yield "outline", {"summaries": True}
+    yield "grep", {"pattern": "."}
     for entry in tools["outline"].call({}).content["documents"]:
         yield "outline", {"document_id": entry["document_id"]}
         yield "read", {"document_id": entry["document_id"]}
@@ -60,14 +61,14 @@ def test_a_passage_with_a_hostile_id_can_be_cited(tools):
         assert passage["text"] in read["text"]
 
 
-@pytest.mark.parametrize("name", ["search", "read", "outline", "add", "delete"])
+@pytest.mark.parametrize("name", ["search", "read", "outline", "grep", "add", "delete"])
 @pytest.mark.parametrize(
     "hostile", [HOSTILE, SCRIPT, "\ud800", "x" * 100_000, 10**400, -1, 0.5, [[]], {"a": {}}, True, b"x"]
 )
 def test_with_any_argument_a_call_ends_well_or_with_an_error_of_ours(tools, name, hostile):
     tool = tools[name]
     for parameter in tool.parameters:
-        arguments = {"question": "bees", "document_id": "nobody's", "text": "Bees."}
+        arguments = {"question": "bees", "pattern": "bees", "document_id": "nobody's", "text": "Bees."}
         known = {each.name for each in tool.parameters}
         given = {key: value for key, value in arguments.items() if key in known} | {parameter.name: hostile}
         assert len(said(tool, given)) < 6_000
@@ -124,6 +125,15 @@ def test_a_text_without_white_space_is_read_in_pieces_too(flooded):
         text += found["text"]
         start = found.get("next_start")
     assert text == "ä" * 50_000
+
+
+def test_lines_are_bounded_in_characters_and_say_that_there_are_more(flooded):
+    for limit in (1, 50, 200):
+        found = flooded["grep"].call({"pattern": "ä|Bees", "limit": limit})
+        assert len(found.text) < 25_000
+        assert 0 < len(found.content["lines"]) <= limit
+        assert found.content.get("more", False) == (limit < MANY)
+        assert all(len(each["text"]) <= 500 for each in found.content["lines"])
 
 
 def test_a_leaf_that_is_longer_than_the_budget_is_cut_and_says_so(flooded):

@@ -70,7 +70,10 @@ def calls(stored: list[str]) -> Iterator[tuple[str, dict[str, object]]]:
             yield "read", {"citation": citation}
         for summaries in (False, True):
             yield "outline", {"document_id": each, "summaries": summaries}
+        yield "grep", {"pattern": ".", "document_id": each}
         yield "delete", {"document_id": each + " of b"}
+    for pattern, where, regex in product([SECRET, ".", "(?i)vault|bees"], wheres, (False, True)):
+        yield "grep", {"pattern": pattern, "where": where, "regex": regex, "limit": 200}
     for summaries, start in product((False, True), range(4)):
         yield "outline", {"summaries": summaries, "start": start, "limit": 1}
     yield "outline", {"limit": 200}
@@ -93,7 +96,8 @@ def test_everything_that_a_tool_says_is_what_it_says_without_the_other_documents
 def test_an_id_outside_is_not_found_in_the_words_for_one_that_does_not_exist(views):
     view, _, stored = views
     for tool in agent_tools(view)[1:]:
-        there, not_there = said(tool, {"document_id": stored[0]}), said(tool, {"document_id": "cats"})
+        pattern = {"pattern": "bees"} if tool.name == "grep" else {}
+        there, not_there = (said(tool, {"document_id": id_, **pattern}) for id_ in (stored[0], "cats"))
         assert there == not_there.replace("cats", stored[0])
         assert there.startswith("DocumentNotFound: there is no document ")
 

@@ -115,7 +115,7 @@ def test_the_limits_of_a_configuration_are_the_defaults_and_a_call_has_the_last_
     config = {"k": 2, "budget": 50, "strategy": "vector"}
     with Index.open(tmp_path / "kb", splitter=SPLITTER, config=config) as index:
         index.add([Document(id_, text) for id_, text in TEXTS.items()])
-        search, read, _ = agent_tools(index)
+        search, read, *_ = agent_tools(index)
         properties = search.schema["properties"]
         assert (properties["k"]["default"], properties["budget"]["default"]) == (2, 50)
         assert read.schema["properties"]["budget"]["default"] == 50

@@ -20,7 +20,7 @@ async def test_a_call_that_waits_holds_up_no_other(tmp_path):
 
     with Index.open(tmp_path / "kb", splitter=SPLITTER, embedder=embed, embedding_cache=False) as index:
         index.add(DOCUMENTS)
-        search, read, outline = agent_tools(index)
+        search, read, outline, _ = agent_tools(index)
         slow = asyncio.create_task(search.acall({"question": "slow", "strategy": "vector"}))
         await asyncio.sleep(0.1)
         assert (await read.acall({"document_id": "tea"})).content["text"]

@@ -13,7 +13,7 @@ from leafspan.agents._tool import read_arguments
 
 def test_every_description_is_short_enough_for_every_model(shared_index):
     tools = agent_tools(shared_index, writable=True, about="x" * 200, prefix="y" * 40)
-    assert [len(tool.description) <= 1024 for tool in tools] == [True] * 5
+    assert [len(tool.description) <= 1024 for tool in tools] == [True] * 6
     assert all(len(tool.name) <= 64 for tool in tools)
 
 
@@ -32,8 +32,10 @@ def test_the_bounds_of_a_number_are_in_the_schema(shared_index):
 
 
 def test_tools_of_several_indexes_have_names_of_their_own(shared_index):
-    search, read, outline = agent_tools(shared_index, prefix="handbook_", about="the handbook")
-    assert [search.name, read.name, outline.name] == ["handbook_search", "handbook_read", "handbook_outline"]
+    search, read, outline, grep = agent_tools(shared_index, prefix="handbook_", about="the handbook")
+    assert [search.name, read.name, outline.name, grep.name] == [
+        f"handbook_{each}" for each in ("search", "read", "outline", "grep")
+    ]
     assert "to handbook_read" in search.description
     assert "handbook_outline lists" in read.description
 

@@ -60,6 +60,8 @@ def call(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
         ("read", {"document_id": "harbour", "start": 100}),
         ("outline", {}),
         ("outline", {"document_id": "harbour"}),
+        ("grep", {"pattern": "(?i)bees? danc", "where": 'F("doc_id") == "bees"'}),
+        ("grep", {"pattern": "Karl von", "regex": False, "ignore_case": True, "limit": 1}),
     ],
 )
 def test_both_frameworks_say_what_the_core_says(shared_index, langchain, llamaindex, name, arguments):
@@ -72,7 +74,13 @@ def test_both_frameworks_say_what_the_core_says(shared_index, langchain, llamain
 
 
 @pytest.mark.parametrize(
-    ("name", "arguments"), [("search", QUESTION), ("read", {"citation": "bees:300-320", "budget": 40}), ("outline", {})]
+    ("name", "arguments"),
+    [
+        ("search", QUESTION),
+        ("read", {"citation": "bees:300-320", "budget": 40}),
+        ("outline", {}),
+        ("grep", {"pattern": "bees"}),
+    ],
 )
 def test_texts_may_be_blocks_that_claude_cites(shared_index, langchain, name, arguments):
     tool = by_name(langchain_ext.as_tools(shared_index, citation_blocks=True))[name]
@@ -83,7 +91,7 @@ def test_texts_may_be_blocks_that_claude_cites(shared_index, langchain, name, ar
         (each["citation"], each.pop("text")) for each in texts
     ]
     assert json.loads(rest["text"]) == plain  # without the texts
-    assert bool(blocks) == (name != "outline")
+    assert bool(blocks) == (name not in {"outline", "grep"})
     asking = AIMessage("", tool_calls=[{"name": name, "args": arguments, "id": "1"}])
     messages: list[Any] = [HumanMessage("?"), asking, tool.invoke(call(name, arguments))]
     _, sent = _format_messages(messages, model="claude-sonnet-4-5")
@@ -138,7 +146,7 @@ def test_what_a_tool_refuses_is_said_to_the_model(langchain, llamaindex, name, a
 
 
 def test_models_of_both_frameworks_read_the_same_schema(langchain, llamaindex):
-    for name in ("search", "read", "outline"):
+    for name in ("search", "read", "outline", "grep"):
         ours = convert_to_openai_tool(langchain[name])["function"]
         theirs = llamaindex[name].metadata.to_openai_tool()["function"]
         assert (ours["name"], ours["description"]) == (theirs["name"], theirs["description"])
@@ -160,9 +168,9 @@ def test_llamaindexs_own_way_to_call_a_tool_works(llamaindex):
 
 def test_writing_must_be_asked_for(index):
     for package in (langchain_ext, llamaindex_ext):
-        assert set(by_name(package.as_tools(index))) == {"search", "read", "outline"}
+        assert set(by_name(package.as_tools(index))) == {"search", "read", "outline", "grep"}
         tools = by_name(package.as_tools(index, writable=True, prefix="kb_"))
-        assert set(tools) == {"kb_search", "kb_read", "kb_outline", "kb_add", "kb_delete"}
+        assert set(tools) == {"kb_search", "kb_read", "kb_outline", "kb_grep", "kb_add", "kb_delete"}
     by_name(langchain_ext.as_tools(index, writable=True))["add"].invoke({"document_id": "note", "text": "Buy tea."})
     assert index.get("note") == Document("note", "Buy tea.")
     by_name(llamaindex_ext.as_tools(index, writable=True))["delete"]("note")
@@ -227,7 +235,7 @@ def test_no_tool_shows_a_model_what_a_document_hides(index, package):
     index.add(
         Document("kit", "Kit makes tea.", "Kit's page", {"path": "/home/kit", "topic": "tea"}, hidden=("path", "title"))
     )
-    search, read, outline = package.as_tools(index)
+    search, read, outline, _ = package.as_tools(index)
     one = package.as_tool(package.HybridRetriever(index=index))
     asked = [(search, {"question": "Kit"}), (one, {"question": "Kit"}), (outline, {}), (read, {"document_id": "kit"})]
     for tool, arguments in asked:

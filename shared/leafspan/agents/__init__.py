@@ -1,6 +1,7 @@
-"""Tools with which agents use an index, for MCP and both frameworks: search, read, outline, add, delete."""
+"""Tools with which agents use an index, for MCP and both frameworks: search, read, outline, grep, add, delete."""
 
 from leafspan.agents._citations import cited_numbers, title_of
+from leafspan.agents._grepping import find_lines, line_expression
 from leafspan.agents._limits import shortened
 from leafspan.agents._searching import usual_strategies
 from leafspan.agents._tool import AgentTool, Parameter, ToolResult, error_text, search_result, title_with
@@ -16,6 +17,8 @@ __all__ = [
     "agent_tools",
     "cited_numbers",
     "error_text",
+    "find_lines",
+    "line_expression",
     "search_result",
     "shortened",
     "title_of",

@@ -62,7 +62,7 @@ def search_tool(
     def search(arguments: Mapping[str, Any]) -> Flow[ToolResult]:
         words = arguments["budget"]
         options = {name: getattr(limits, name) for name in ("candidates", "min_score", "per_document")}
-        options |= {"k": arguments["k"], "budget": words, "where": _filter(arguments["where"])}
+        options |= {"k": arguments["k"], "budget": words, "where": filter_of_call(arguments["where"])}
         query = arguments["question"], strategies[arguments.get("strategy", first)]
         passages: Passages = yield Call(view.retrieve, query, options, native=view.aretrieve, what=name)
         worth = passages.worth_showing()[:MOST_PASSAGES]
@@ -93,7 +93,7 @@ def _ways(strategies: Mapping[str, Strategy]) -> str:
     return f"How to search. {'; '.join([f'{first} (the default)', *others])}."
 
 
-def _filter(where: str | Mapping[str, Any] | None) -> object:
+def filter_of_call(where: str | Mapping[str, Any] | None) -> object:
     """The filter of a call. A blank text means no filter, since models fill in optional arguments."""
     if not isinstance(where, str):
         return where

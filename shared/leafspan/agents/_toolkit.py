@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypedDict
 
+from leafspan.agents._grepping import grep_tool
 from leafspan.agents._limits import LONGEST_ID
 from leafspan.agents._outlining import outline_tool
 from leafspan.agents._reading import read_tool
@@ -68,7 +69,7 @@ def agent_tools(
     citation_blocks: bool = False,
     timeout: float | None = 30.0,
 ) -> tuple[AgentTool, ...]:
-    """The tools with which an agent finds, reads and cites passages: ``search``, ``read`` and ``outline``.
+    """The tools with which an agent finds, reads and cites passages: ``search``, ``read``, ``outline`` and ``grep``.
 
     They show only what the view shows. No argument of a model changes that.
 
@@ -105,6 +106,7 @@ def agent_tools(
         search_tool(view, f"{prefix}search", chosen, read=read, outline=outline, limits=limits, **of_all),
         read_tool(view, read, outline=outline, limits=limits, **of_all),
         outline_tool(view, outline, read=read, **of_all),
+        grep_tool(view, f"{prefix}grep", read=read, **of_all),
     )
     if writable:
         tools += (add_tool(view, f"{prefix}add", **of_all), delete_tool(view, f"{prefix}delete", **of_all))

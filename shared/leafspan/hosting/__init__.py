@@ -13,6 +13,8 @@ from leafspan.agents import (
     agent_tools,
     cited_numbers,
     error_text,
+    find_lines,
+    line_expression,
     search_result,
 )
 from leafspan.checks import changed_options, check_choice, check_flag, check_number, check_option_names, check_whole, shown
@@ -71,9 +73,11 @@ __all__ = [
     "described_as",
     "error_text",
     "escaped_in_json",
+    "find_lines",
     "from_langchain",
     "from_llamaindex",
     "is_plain",
+    "line_expression",
     "options",
     "read_options",
     "search_result",

@@ -47,10 +47,10 @@ def text_of(result) -> str:
 async def test_the_tools_are_listed_with_what_they_take_and_do(index, mode):
     async with connected(index, mode, writable=True) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-        assert list(tools) == ["search", "read", "outline", "add", "delete"]
+        assert list(tools) == ["search", "read", "outline", "grep", "add", "delete"]
         assert tools["search"].input_schema["required"] == ["question"]
-        assert [tool.annotations.read_only_hint for tool in tools.values()] == [True, True, True, False, False]
-        assert [tool.annotations.destructive_hint for tool in tools.values()] == [False, False, False, True, True]
+        assert [tool.annotations.read_only_hint for tool in tools.values()] == [True, True, True, True, False, False]
+        assert [tool.annotations.destructive_hint for tool in tools.values()] == [False, False, False, False, True, True]
         assert (client.server_info.name, client.server_info.version) == ("leafspan", version("leafspan"))
         assert "Quote only what passages say" in client.instructions
 
@@ -101,7 +101,7 @@ async def test_what_a_tool_refuses_is_a_result_with_the_rule_and_the_value(index
 async def test_a_tool_that_is_not_there_is_an_error_of_the_protocol(index):
     async with connected(index) as client:
         with pytest.raises(
-            MCPError, match="the tool must be one of search, read, outline, got 'serch'; did you mean 'search'"
+            MCPError, match="the tool must be one of search, read, outline, grep, got 'serch'; did you mean 'search'"
         ):
             await client.call_tool("serch", {})
 
@@ -109,7 +109,7 @@ async def test_a_tool_that_is_not_there_is_an_error_of_the_protocol(index):
 async def test_a_server_that_may_only_read_has_no_tool_that_writes(index):
     async with connected(index) as client:
         for name in ("add", "delete"):
-            with pytest.raises(MCPError, match="the tool must be one of search, read, outline"):
+            with pytest.raises(MCPError, match="the tool must be one of search, read, outline, grep"):
                 await client.call_tool(name, {"document_id": "bees.md", "text": "Overwritten."})
     assert index.count() == 2
 
@@ -124,16 +124,18 @@ async def test_a_client_cannot_leave_the_scope_of_its_server(index):
             ("search", {"question": "code", "where": '(F("tenant") == "a") | F("tenant").exists()', "budget": 3000}),
             ("outline", {}),
             ("outline", {"summaries": True}),
+            ("grep", {"pattern": "."}),
             *[("read", {"document_id": each}) for each in (stored, "vault.md")],
             *[("read", {"citation": f"{each}:0-9"}) for each in (stored, "vault.md")],
             *[("outline", {"document_id": each}) for each in (stored, "vault.md")],
+            *[("grep", {"pattern": ".", "document_id": each}) for each in (stored, "vault.md")],
         ]:
             result = await client.call_tool(name, arguments)
             said.append(text_of(result))
             assert result.is_error == ("vault.md" in str(arguments))
         assert not any("xyzzy" in text for text in said)
-        assert not any("vault" in text for text in said[:5])
-        assert said[5] == f"there is no document {stored!r} in the index"
+        assert not any("vault" in text for text in said[:6])
+        assert said[6] == f"there is no document {stored!r} in the index"
 
 
 @MODES
@@ -145,6 +147,7 @@ async def test_hostile_texts_arrive_as_they_are_and_command_nothing(tmp_path, mo
             for name, arguments in [
                 ("search", {"question": "bees"}),
                 ("outline", {}),
+                ("grep", {"pattern": "bees"}),
                 ("read", {"document_id": f"id {HOSTILE}"}),
             ]:
                 result = await client.call_tool(name, arguments)

@@ -36,7 +36,7 @@ def started_by_a_client(kb: Path, *options: str) -> Client:
 async def test_a_client_finds_reads_and_cites_a_passage_and_cannot_leave_the_scope(kb):
     async with started_by_a_client(kb, *SCOPED, "--strategy", "hybrid", "--about", "the notes") as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-        assert list(tools) == ["search", "read", "outline"]
+        assert list(tools) == ["search", "read", "outline", "grep"]
         assert tools["search"].description.startswith("Search the notes.")
         assert "strategy" not in tools["search"].input_schema["properties"]
         found = await client.call_tool("search", {"question": "Who decoded the dance?"})
