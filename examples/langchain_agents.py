@@ -18,7 +18,7 @@ from langchain.agents import create_agent
 from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, ToolMessage
 
-from langchain_ext import IndexBackend, RelevantSegmentsRetriever, RetrievalMiddleware, as_tool
+from langchain_ext import IndexBackend, RelevantSegmentsRetriever, RetrievalMiddleware
 from leafspan import Index
 from leafspan.examples import EXAMPLE_QUESTIONS, example_documents
 
@@ -56,8 +56,9 @@ def deep_agent(index: Index) -> None:
         AIMessage("", tool_calls=[{"name": "read_file", "args": lines, "id": "2"}]),
         AIMessage(f"I have read {best.document_id}."),
     ]
-    backend = CompositeBackend(default=StateBackend(), routes={"/articles/": IndexBackend(index)})
-    agent = create_deep_agent(Scripted(messages=iter(script)), [as_tool(index)], backend=backend)
+    files = IndexBackend(index)
+    backend = CompositeBackend(default=StateBackend(), routes={"/articles/": files})
+    agent = create_deep_agent(Scripted(messages=iter(script)), [files.as_tool(folder="/articles/")], backend=backend)
     result = agent.invoke({"messages": [("user", QUESTION)]})
     for message in result["messages"]:
         if isinstance(message, ToolMessage):

@@ -3,15 +3,35 @@
 from __future__ import annotations
 
 import re
+import sys
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
-from typing import TypeVar
+from math import inf
+from typing import Any, TypeVar, Unpack
 from urllib.parse import quote, unquote
 
-from leafspan import Document, InvalidArgument, LeafspanError, MissingExtra, View
+from langchain_core.tools import StructuredTool
+
+from langchain_ext.tools import to_tool
+from leafspan import Document, InvalidArgument, LeafspanError, MissingExtra, Passage, View
 from leafspan.errors import DocumentNotFound
-from leafspan.hosting import Call, Flow, arun, check_timeout, error_text, run, shown
+from leafspan.hosting import (
+    Call,
+    Flow,
+    ToolOptions,
+    ToolResult,
+    agent_tool,
+    arun,
+    check_flag,
+    check_timeout,
+    error_text,
+    find_lines,
+    line_expression,
+    run,
+    shown,
+)
 from leafspan.splitting import LINE_END
 
 try:
@@ -45,8 +65,8 @@ class IndexBackend(BackendProtocol):
     """The documents of an index as read-only files, for ``create_deep_agent`` and its ``CompositeBackend``.
 
     The document ``notes/tea.md`` is the file ``/notes/tea.md``. An agent can list the files, read them by lines, find them
-    by name and search them for an exact text. Passages, and the tools of ``as_tools``, give the same line numbers, so an
-    agent can search by meaning and read on in the file. Writing, editing and deleting are refused.
+    by name and search them for an exact text or a regular expression. The tool of ``as_tool`` finds passages by words and
+    meaning, with path and lines, so that the agent reads on in the file. Writing, editing and deleting are refused.
 
     Each document has one path. It encodes ``%``, backslashes, control characters, empty parts and the parts ``.`` and
     ``..`` of an id like a URL. The text of ``report.pdf`` is the file ``/report.pdf.txt``, since agents do not read PDFs,
@@ -55,17 +75,21 @@ class IndexBackend(BackendProtocol):
     Args:
         index: The index, or a view of it, such as a tenant's: no file shows anything else.
         timeout: Seconds, > 0, after which ``grep`` stops and returns what it has found so far. None: never. Default: 15.
+        regex: Whether ``grep`` takes regular expressions (RE2), and not exact texts. deepagents tells the model that its
+            tool takes exact texts, so say it in your ``system_prompt``. Default: False.
 
     Raises:
         InvalidArgument: if an option is of a wrong type or out of its range.
     """
 
-    def __init__(self, index: View, *, timeout: float | None = 15.0) -> None:
+    def __init__(self, index: View, *, timeout: float | None = 15.0, regex: bool = False) -> None:
         if not isinstance(index, View):
             raise InvalidArgument(f"index must be an Index or a view of one, got {shown(index)}")
         check_timeout(timeout)
+        check_flag("regex", regex)
         self._index = index
         self._timeout = timeout
+        self._regex = regex
 
     def ls(self, path: str) -> LsResult:
         """The files and folders directly in a folder."""
@@ -94,7 +118,10 @@ class IndexBackend(BackendProtocol):
     def grep(
         self, pattern: str, path: str | None = None, glob: str | None = None, *, max_count: int | None = None
     ) -> GrepResult:
-        """The lines that contain an exact text, in files below ``path`` whose names match ``glob``."""
+        """The lines that contain a text, or match a regular expression, in files below ``path`` whose names match ``glob``.
+
+        Of a line with more than 500 characters, the result has the part around the match.
+        """
         return _answer(self._grep(pattern, path, glob, max_count), GrepResult)
 
     async def agrep(
@@ -102,6 +129,35 @@ class IndexBackend(BackendProtocol):
     ) -> GrepResult:
         """Like ``grep``, without blocking the event loop."""
         return await _aanswer(self._grep(pattern, path, glob, max_count), GrepResult)
+
+    def search(self, question: str, k: int = 5) -> GrepResult:
+        """The passages that answer a question, best first: ``k`` at most, with path, first line and text."""
+        return _answer(self._search(question, k), GrepResult)
+
+    async def asearch(self, question: str, k: int = 5) -> GrepResult:
+        """Like ``search``, without blocking the event loop."""
+        return await _aanswer(self._search(question, k), GrepResult)
+
+    def as_tool(self, *, folder: str = "/", **options: Unpack[ToolOptions]) -> StructuredTool:
+        """The tool ``search`` for a deep agent: like ``as_tool``, but each passage has the path and lines of its file.
+
+        It searches all files: permissions of the agent for paths do not limit it, but a view does.
+
+        Args:
+            folder: Where the agent has the files, such as the route of ``CompositeBackend``. Default: ``"/"``.
+            options: As in ``as_tool``.
+        """
+        tool = agent_tool(self._index, **options)
+
+        def search(arguments: Mapping[str, Any]) -> Flow[ToolResult]:
+            result = yield from tool.action(arguments)
+            for each, passage in zip(result.content["passages"], result.passages, strict=True):
+                if lines := (yield from self._lines(passage)):
+                    each |= {"path": folder.rstrip("/") + _path(passage.document_id), "lines": list(lines)}
+            return result
+
+        places = "Each passage has the path of its file and its lines: read_file takes the path, and offset = line - 1."
+        return to_tool(replace(tool, description=f"{tool.description} {places}", action=search))
 
     def download_files(self, paths: list[str]) -> list[FileDownloadResponse]:
         """The texts of documents in UTF-8."""
@@ -137,23 +193,37 @@ class IndexBackend(BackendProtocol):
         return GlobResult(matches=_matching((yield from self._sizes()), pattern, path))
 
     def _grep(self, pattern: str, path: str | None, glob: str | None, most: int | None) -> Flow[GrepResult]:
-        if not pattern:  # each line contains it
-            return GrepResult(error="pattern must have at least one character, got ''")
-        end = None if self._timeout is None else time.monotonic() + self._timeout
+        end = inf if self._timeout is None else time.monotonic() + self._timeout
+        expression = line_expression(pattern, regex=self._regex)
+        files = _matching((yield from self._sizes()), glob, path)
+        ids = [_document_id(each["path"]) for each in files]
+        lines, complete = yield from find_lines(self._index, ids, expression, sys.maxsize if most is None else most, end)
+        matches = [
+            GrepMatch(path=_path(each.document_id), line=each.number, text=each.text if each.is_whole else f"…{each.text}…")
+            for each in lines
+        ]
+        return GrepResult(matches=matches, truncated=not complete)
+
+    def _search(self, question: str, k: int) -> Flow[GrepResult]:
+        passages = yield Call(self._index.retrieve, (question,), {"k": k}, native=self._index.aretrieve, what="search")
         matches: list[GrepMatch] = []
-        for each in _matching((yield from self._sizes()), glob, path):
-            if end is not None and time.monotonic() > end:
-                return GrepResult(matches=matches, truncated=True)
-            try:
-                text = yield from self._text(each["path"])
-            except DocumentNotFound:
-                continue  # somebody has deleted it meanwhile
-            for number, line in enumerate(LINE_END.split(text), 1) if pattern in text else ():
-                if pattern in line:
-                    if most is not None and len(matches) >= most:
-                        return GrepResult(matches=matches, truncated=True)
-                    matches.append(GrepMatch(path=each["path"], line=number, text=line))
-        return GrepResult(matches=matches, truncated=False)
+        for each in passages:
+            if lines := (yield from self._lines(each)):
+                matches.append(GrepMatch(path=_path(each.document_id), line=lines[0], text=each.text))
+        return GrepResult(matches=matches)
+
+    def _lines(self, passage: Passage) -> Flow[tuple[int, int] | None]:
+        """The first and last line of a passage that are not blank, as ``read`` counts lines, or None without a place."""
+        if passage.start is None:
+            return None
+        try:
+            text = yield from self._text(_path(passage.document_id))
+        except DocumentNotFound:  # somebody has deleted it meanwhile
+            return None
+        start = passage.start + len(passage.text) - len(passage.text.lstrip())
+        end = passage.start + len(passage.text.rstrip())
+        first = 1 + len(LINE_END.findall(text, 0, start))
+        return first, first + len(LINE_END.findall(text, start, end))
 
     def _download(self, path: str) -> Flow[FileDownloadResponse]:
         try:
@@ -187,7 +257,7 @@ def _answer(flow: Flow[Result], refused: Callable[..., Result]) -> Result:
 async def _aanswer(flow: Flow[Result], refused: Callable[..., Result]) -> Result:
     """Like ``_answer``."""
     try:
-        return await arun(flow)
+        return await arun(flow, reads=True)
     except (LeafspanError, InvalidGlobPatternError) as error:
         return refused(error=error_text(error))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, ToolMessage
 
-from langchain_ext import IndexBackend, as_tool
+from langchain_ext import IndexBackend
 from langchain_ext.deep_agents import _document_id, _path
 from leafspan import Document, F, Index, InvalidArgument
 from leafspan.examples import example_documents
@@ -139,7 +140,52 @@ def test_exact_texts_are_found_in_lines(backend):
     assert not backend.grep("tea", "/notes/tea.md", max_count=2).truncated
     assert backend.grep("tea", "/notes/tea.md", max_count=1).truncated
     assert backend.grep("t.a").matches == []  # no regular expressions
-    assert backend.grep("") == GrepResult(error="pattern must have at least one character, got ''")
+    assert backend.grep("") == GrepResult(error="pattern must have 1 to 1,000 characters, got 0")
+    assert "no line ends" in backend.grep("tea\n").error
+
+
+def test_regular_expressions_are_found_if_they_are_wanted(index):
+    backend = IndexBackend(index, regex=True)
+    found = backend.grep(r"(?i)^(green|black) TEA", glob="*.md")
+    assert [(each["path"], each["line"]) for each in found.matches] == [("/notes/tea.md", 3), ("/notes/tea.md", 4)]
+    assert backend.grep("tea(").error.startswith("pattern must be a regular expression of RE2, got 'tea(': missing )")
+    assert IndexBackend(index).grep("tea(").matches == []
+
+
+def test_a_long_line_is_shown_around_the_match(index, backend):
+    index.add(Document("long", "x" * 3_000 + "needle" + "y" * 3_000))
+    [match] = backend.grep("needle").matches
+    assert match == {"path": "/long", "line": 1, "text": "…" + "x" * 100 + "needle" + "y" * (500 - 106) + "…"}
+
+
+def test_passages_are_found_by_meaning_with_path_and_line(index, backend):
+    found = backend.search("How hot is green tea?", k=1)
+    assert [(each["path"], each["line"]) for each in found.matches] == [("/notes/tea.md", 1)]
+    read = backend.read("/notes/tea.md", found.matches[0]["line"] - 1)
+    assert read.file_data["content"].strip() in found.matches[0]["text"].replace("\r\n", "\n").replace("\r", "\n")
+    assert "query must be a text that is not blank" in backend.search("").error
+    assert "k must be" in backend.search("tea", k=0).error
+    assert IndexBackend(index.scoped(F("tenant") == "a")).search("the code 1234").matches != []
+    assert "/secret.md" not in paths(IndexBackend(index.scoped(F("tenant") == "a")).search("the code 1234", k=9))
+
+
+def test_lines_are_those_of_the_text_that_an_agent_reads_also_below_front_matter(tmp_path):
+    (tmp_path / "page.md").write_text("---\ntitle: Tea\n---\n\n# Tea\n\nGreen tea is hot.\n")
+    with Index.open(tmp_path / "kb") as index:
+        index.sync(tmp_path / "page.md")
+        [file] = IndexBackend(index).glob("*").matches
+        backend = IndexBackend(index)
+        [match] = backend.search("green tea", k=1).matches
+        first = backend.read(file["path"], match["line"] - 1, 1).file_data["content"]
+        assert first.strip()
+        assert match["text"].lstrip().startswith(first)
+
+
+def test_the_lines_of_a_search_are_those_of_passages(index, backend):
+    index.add(example_documents())
+    found = json.loads(backend.as_tool(folder="/docs/").invoke({"question": "How do bees dance?", "budget": 300}))
+    for each, passage in zip(found["passages"], index.retrieve("How do bees dance?", budget=300), strict=False):
+        assert (each["path"], tuple(each["lines"])) == (f"/docs/{passage.document_id}", passage.lines)
 
 
 def test_a_search_that_takes_too_long_says_that_it_is_incomplete(index):
@@ -160,6 +206,8 @@ async def test_it_is_the_same_in_an_event_loop(backend):
     assert await backend.aglob("*.md") == backend.glob("*.md")
     assert await backend.aglob("../*") == backend.glob("../*")
     assert await backend.agrep("tea", max_count=1) == backend.grep("tea", max_count=1)
+    assert await backend.asearch("tea", k=2) == backend.search("tea", k=2)
+    assert await backend.as_tool().ainvoke({"question": "tea"}) == backend.as_tool().invoke({"question": "tea"})
     files = ["/notes/tea.md", "/nowhere"]
     assert await backend.adownload_files(files) == backend.download_files(files)
 
@@ -192,6 +240,8 @@ def test_a_closed_index_is_an_answer(index, backend):
     assert "closed" in backend.read("/secret.md").error
     assert "closed" in backend.glob("*").error
     assert "closed" in backend.grep("x").error
+    assert "closed" in backend.search("x").error
+    assert "closed" in backend.as_tool().invoke({"question": "x"})
     assert "closed" in backend.download_files(["/secret.md"])[0].error
 
 
@@ -257,11 +307,13 @@ def test_a_deep_agent_searches_and_reads_on(index):
         ("write_file", {"file_path": "/docs/new.md", "content": "x"}),
     ]
     script = [AIMessage("", tool_calls=[{"name": name, "args": args, "id": name}]) for name, args in calls]
-    backend = CompositeBackend(default=StateBackend(), routes={"/docs/": IndexBackend(index)})
-    agent = create_deep_agent(scripted(*script, AIMessage("Done.")), [as_tool(index)], backend=backend)
+    files = IndexBackend(index)
+    backend = CompositeBackend(default=StateBackend(), routes={"/docs/": files})
+    agent = create_deep_agent(scripted(*script, AIMessage("Done.")), [files.as_tool(folder="/docs/")], backend=backend)
     messages = agent.invoke({"messages": [("user", "How hot is green tea?")]})["messages"]
     said = {each.name: each.text for each in messages if isinstance(each, ToolMessage)}
-    assert '"lines": [1, 4]' in said["search"]
+    [passage] = json.loads(said["search"])["passages"]
+    assert (passage["path"], passage["lines"]) == ("/docs/notes/tea.md", [1, 4])
     assert "/docs/notes/tea.md" in said["ls"]
     assert "Green tea is brewed below eighty degrees." in said["read_file"]
     assert "/docs/notes/tea.md" in said["grep"]
@@ -281,6 +333,7 @@ def test_its_methods_take_what_the_protocol_gives():
         ({"index": None}, "index must be an Index or a view of one, got None"),
         ({"index": "kb"}, "index must be an Index or a view of one, got 'kb'"),
         ({"timeout": 0}, "timeout must be"),
+        ({"regex": 1}, "regex must be True or False, got 1"),
     ],
 )
 def test_wrong_options_are_refused(index, options, message):
