@@ -9,8 +9,7 @@ from typing import Any, TypedDict
 
 from leafspan.agents._grepping import grep_tool
 from leafspan.agents._limits import LONGEST_ID
-from leafspan.agents._outlining import outline_tool
-from leafspan.agents._reading import read_tool
+from leafspan.agents._reading import outline_tool, read_tool
 from leafspan.agents._searching import OWN, ToolLimits, search_tool, usual_strategies
 from leafspan.agents._tool import AgentTool, Parameter, ToolResult
 from leafspan.checks import check_flag, check_text, shown, with_option_names
