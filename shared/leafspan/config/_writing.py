@@ -138,7 +138,6 @@ class _Schema:
         }
 
     def of_hint(self, hint: Any) -> dict[str, Any]:
-        """Return the schema of a value with this type hint."""
         parts: list[dict[str, Any]] = []
         for each in alternatives(hint):
             part = self._of_part(each)

@@ -139,7 +139,6 @@ _LONGEST_SOURCE = 64  # characters; Chroma Cloud takes ids of up to 128 bytes
 
 
 def source_of(metadata: Mapping[str, object]) -> str | None:
-    """Return a document's source from its metadata, or None if unknown."""
     sources = (metadata.get(key) for key in SOURCE_KEYS)
     return next((source for source in sources if isinstance(source, str) and source), None)
 

@@ -128,7 +128,6 @@ class EmbedderIdentity:
 
     @classmethod
     def of(cls, name: str, vector: Vectors) -> EmbedderIdentity:
-        """Return the identity of an embedder with this name and this vector for the probe text."""
         return cls(name, len(vector), base64.b64encode(vector.astype("<f4").tobytes()).decode())
 
     @property

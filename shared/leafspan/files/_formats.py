@@ -154,7 +154,6 @@ def suffixes_of(files: Files) -> tuple[str, ...]:
 
 
 def read_file(path: Path, files: Files) -> Iterator[Record | BadRecord]:
-    """Yield the documents of a file with such a suffix."""
     suffix = path.suffix.lower()
     return READERS[suffix](path, files) if suffix not in files.readers else read_with(files.readers[suffix], path)
 

@@ -82,7 +82,6 @@ class Tables:
 
     @property
     def left_out(self) -> list[str]:
-        """What was left out, and why."""
         text = f"values of formulas that were never computed: {self.formulas:,}; save the file in a spreadsheet program"
         return [*self._left_out, *([text] if self.formulas else ())]
 
@@ -280,7 +279,6 @@ def _digits(value: float, percents: int, code: str) -> str:
 
 
 def _in_format(seconds: float, code: str, moment: datetime) -> str:
-    """Return a date, a time or a duration in a format."""
     tokens, _ = _parts(code, 0)
     is_clock = any(kind == "clock" for kind, _ in tokens)
     texts: list[str] = []

@@ -95,7 +95,6 @@ class Column:
         return self._with_numbers([number for number, is_match in enumerate(matches) if is_match])
 
     def _equal_to(self, value: object) -> NDArray[np.bool_]:
-        """Mask of the documents with this value."""
         same: NDArray[np.bool_] = self._numbers == self._number_of.get(canonical(value), -1)
         return same
 

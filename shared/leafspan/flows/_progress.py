@@ -49,7 +49,6 @@ class Progress:
             self._bar.update(0)
 
     def say(self, what: str, counts: str, *, done: int = 0, total: int | None = None) -> None:
-        """Show the current work."""
         if self._bar is not None:
             self._what, self._counts = what, counts
             self._bar.total = total or None

@@ -120,7 +120,6 @@ _COMMON: Mapping[str, Any] = {"strategy": Strategy, "where": Where | None, "budg
 def write_options(
     kind: type[Strategy] | None, options: Mapping[str, object], objects: Mapping[str, object] | None, *, strict: bool = True
 ) -> dict[str, Any]:
-    """The options of a retriever as plain values."""
     written: dict[str, Any] = dict(options)
     for name, value in options.items():
         try:

@@ -120,8 +120,6 @@ _PLACE = ("doc_id", "start", "end")
 
 @dataclass(frozen=True, slots=True)
 class HostObject:
-    """A Document or node of a host."""
-
     thing: object
     id: str | None
     text: str

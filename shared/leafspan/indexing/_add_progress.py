@@ -83,7 +83,6 @@ class AddProgress:
             self._stored += documents
 
     def finish(self) -> None:
-        """Show what was added."""
         total = _STEPS * self._characters_read
         self._bar.say("Added", f"{self._leaves:,} leaves, {_documents(self._stored)}", done=total, total=total)
 

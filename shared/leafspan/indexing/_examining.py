@@ -182,7 +182,6 @@ class DocumentToCheck(NamedTuple):
 
     @property
     def size(self) -> int:
-        """The number of its stored leaves."""
         return sum(map(len, self.leaves.values()))
 
     @property

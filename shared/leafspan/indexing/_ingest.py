@@ -258,7 +258,6 @@ class _Ingestion:
                 return NewVersion(document, hash_, row, (yield from self._language(document)))
 
     def _check_replacing(self, document: Document, old: Row) -> None:
-        """Check that a document may replace the one with its id."""
         if (other := other_than_the_file(document, old)) is not None:
             file = document.file if isinstance(document, FileDocument) else ""
             raise InvalidDocument(

@@ -101,8 +101,6 @@ class Workers:
 
 
 class LocalProcesses:
-    """Processes of this machine."""
-
     def __init__(self, count: int, shared: bytes) -> None:
         # A forked copy of this process could wait for ever for a lock that one of its threads holds.
         self._pool = ProcessPoolExecutor(count, get_context("spawn"), initializer=_begin, initargs=(shared,))
@@ -175,7 +173,6 @@ class Preparation:
 
 
 def prepare(preparation: Preparation, portion: Sequence[NewVersion]) -> Group:
-    """Return documents that are ready for writing."""
     settings = preparation.settings
     documents = [split_document(each, settings) for each in portion]
     vectors = run(vectors_of(documents, settings, preparation.embed))

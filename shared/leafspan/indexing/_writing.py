@@ -168,7 +168,6 @@ def _cuts(document: Document, layout: Layout, splitter: Splitter | None, done: C
 
 
 def _cut_by(splitter: Splitter, document: Document) -> list[Cut]:
-    """Return the cuts of a user's own splitter."""
     text = document.text
     with calling("the splitter", splitter, text, of=f"document {shown(document.id)}"):
         cuts = to_cuts(splitter, splitter(text))

@@ -165,7 +165,6 @@ class Corpus:
         return scaled(weighed, counted, own)
 
     def _add_up(self, query_terms: WeighedTerms, settings: BM25Settings) -> Scores:
-        """Sum the found terms to scores of all leaves."""
         import numpy as np
 
         counted = query_terms.counted

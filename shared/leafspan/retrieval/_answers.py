@@ -194,7 +194,6 @@ class Answers:
         return request.name, request.question, *functions, request.where, request.elsewhere
 
     def _keep_texts(self, candidates: Iterable[Candidate]) -> None:
-        """Keep the texts of passages from other sources."""
         self.texts.update((each.id, each.outside.text) for each in candidates if each.outside is not None)
 
     def _embed(self, request: Embed) -> Flow[Any]:

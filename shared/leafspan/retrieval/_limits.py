@@ -72,7 +72,6 @@ class Limits:
         min_score: float | None = None,
         per_document: int | None = None,
     ) -> Limits:
-        """Check the limits that a user gave."""
         if k is not None:
             k = check_whole("k", k, 1)
         if candidates is not None:
@@ -135,8 +134,6 @@ class Defaults:
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """The parts of an open index."""
-
     indexes: SearchIndexes  # the store of the documents, and the indexes that search it
     embedder: CheckedEmbedder
     trees: Trees

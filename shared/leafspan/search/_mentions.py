@@ -65,8 +65,6 @@ def find_mentions(
 
 
 class _NameInLeaf(NamedTuple):
-    """A name or a link in a leaf."""
-
     leaf: LeafId
     written: str  # the name, or the link's target
     documents: Sequence[str]  # the documents that it names, if they match the filter and are not the leaf's own document

@@ -57,8 +57,6 @@ class DocumentNames:
 
 
 class _ViewNames(NamedTuple):
-    """The cached names of a view."""
-
     catalogue: Catalogue  # the catalogue that the names belong to
     names: Names
     table: NameTable  # the table of all documents at an earlier time

@@ -132,8 +132,6 @@ def _products(some: NDArray[np.float32], others: NDArray[np.float32]) -> NDArray
 
 
 class WordRows(NamedTuple):
-    """The places of words' vectors."""
-
     rows: NDArray[np.intp]  # the row of each word in the matrix
     vectors: NDArray[np.float32]  # the matrix. A later matrix of the same age has the same vectors in these rows
     age: int  # how often vectors have been dropped to make room for others

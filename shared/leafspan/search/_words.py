@@ -58,7 +58,6 @@ class LexicalIndex:
         self._cache: tuple[MirrorSnapshot | None, dict[str, Any]] = (None, {})
 
     def close(self) -> None:
-        """Release the copies of files."""
         if self.mirror is not None:
             self.mirror.close()
         self._cache = (None, {})

@@ -156,7 +156,6 @@ class Mirror:
         return StoredSegments([*in_memory, *segments], damaged)
 
     def comparing(self, segment: OpenSegment) -> Compare:
-        """Return the function that compares a segment with stored documents."""
         return self._recipe.comparing(segment.arrays)
 
     def make_again(self, reader: Reader, wrong: Collection[OpenSegment], files: Collection[Path]) -> Flow[None]:

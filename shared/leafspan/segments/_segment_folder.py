@@ -222,7 +222,6 @@ class SegmentFolder:
         self.remove_files(each.path for each in segments if each.path is not None)
 
     def remove_files(self, paths: Iterable[Path]) -> None:
-        """Remove files that are no longer needed."""
         paths = list(paths)
         if paths:
             self._remove_abandoned()

@@ -167,7 +167,6 @@ def _words_or_too_many(most: int, text: str) -> int:
 
 
 def _penalties(text: str, places: Sequence[int], layout: Layout) -> list[float]:
-    """Return the penalty of a cut at each place."""
     headings, breaks = layout.headings, frozenset(layout.breaks)
     starts = [heading.start for heading in headings]
     penalties = []

@@ -15,8 +15,6 @@ MARKDOWN, RST, PLAIN, ASCIIDOC, ORG = "markdown", "rst", "plain", "asciidoc", "o
 
 
 class Layout(NamedTuple):
-    """A text's structure."""
-
     headings: Sequence[Heading]  # in order
     tables: Sequence[Table] = ()  # with column names, in order
     paragraphs: Sequence[tuple[int, int]] | None = None  # None: looked for in each section, as in Markdown

@@ -61,8 +61,6 @@ class Selection:
 
 
 class Totals(NamedTuple):
-    """Totals over some documents."""
-
     documents: int
     leaves: int
     words: int  # total length of the texts

@@ -81,8 +81,6 @@ def unlogged_change() -> list[Record]:
 
 
 class LogWriter:
-    """Writes the entries of one store."""
-
     def __init__(self, manifest: FlowTable) -> None:
         self._manifest = manifest
         self._begun: list[str] = []  # ids of the entries since the last settled one

@@ -75,8 +75,6 @@ def open_store(
 
 
 class _Wanted(NamedTuple):
-    """The index to open, and how."""
-
     name: str
     settings: Mapping[str, Any]  # of an index that is made
     create: bool
@@ -271,7 +269,6 @@ def _cache_path(engine: FlowEngine, cache_dir: str | Path | None) -> Path | None
 
 
 def _settings_in(notes: Notes) -> dict[str, Any]:
-    """An index's settings, from the notes on its manifest."""
     settings = read_settings(notes)
     if settings.get("format") != FORMAT:
         raise IndexMismatch(

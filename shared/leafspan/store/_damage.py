@@ -35,7 +35,6 @@ class DamageRule:
 
     @classmethod
     def of(cls, on_damage: OnDamage) -> DamageRule:
-        """The rule for the user's ``on_damage`` option."""
         check_choice("on_damage", on_damage, ("raise", "skip"))
         return cls(leave_out=on_damage == "skip")
 
@@ -120,7 +119,6 @@ def pack_checksums(leaves: Iterable[tuple[str, str]]) -> str:
 
 
 def text_is_as_written(checksums: str, ordinal: int, text: str) -> bool:
-    """Whether a leaf's text matches its checksum."""
     return bytes_are_as_written(checksums, ordinal, _encoded(text), None)
 
 

@@ -238,8 +238,6 @@ class EngineStore:
 
 
 class _ReadCatalogue(NamedTuple):
-    """A catalogue as it was read."""
-
     position: Position  # how far the log was read before the catalogue
     catalogue: Catalogue
     failures: int = 0  # attempts to read that have failed since

@@ -31,12 +31,10 @@ def manifest_name(name: str) -> str:
 
 
 def texts_name(name: str) -> str:
-    """The name of the table with the texts that are kept beside an index."""
     return f"{name}.texts"
 
 
 def segments_name(name: str) -> str:
-    """The name of the table with the segments of an index behind a client."""
     return f"{name}.segments"
 
 

@@ -275,7 +275,6 @@ class RowsInFile:
             yield Call(self._file.write, (self._name, dict.fromkeys(ids)), finish=True)
 
     def annotate(self, notes: Notes) -> Flow[None]:
-        """Replace the settings and the embedder."""
         yield Call(self._file.annotate, (self._name, notes), finish=True)
 
 

@@ -181,7 +181,6 @@ class Abstractive:
         return errors
 
     def _call(self, texts: Sequence[str], stopped: Event) -> Call:
-        """The call that summarises one group, with all retries."""
         import tenacity
 
         texts = _cut_to_limit(texts, self.max_input_words)

@@ -143,7 +143,6 @@ class DocumentTrees:
         return outdated
 
     def build(self, ids: Sequence[str], bar: Progress, *, are_lost: bool = False) -> Flow[None]:
-        """Build the trees of these documents, and write them in groups."""
         for rows in grouped([self.documents.rows[shown] for shown in ids], _GROUP):
             group = [row.document_id for row in rows]
             drafts = yield from read_consistently(self.store, partial(self._drafts, group=group), self.scope)

@@ -261,7 +261,6 @@ def _squared_distances(vectors: NDArray[np.float32]) -> NDArray[np.float64]:
 def _merged_distances(
     distances: NDArray[np.float64], count: NDArray[np.float64], first: int, second: int
 ) -> NDArray[np.float64]:
-    """The distances of all clusters from the merger of two clusters."""
     merged: NDArray[np.float64] = (count[first] + count) * distances[first] + (count[second] + count) * distances[second]
     # A cluster that is too long for one of the two is too long for both: infinity stays infinite.
     merged -= count * distances[first, second]

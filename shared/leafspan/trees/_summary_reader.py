@@ -203,8 +203,6 @@ T = TypeVar("T")
 
 
 class TreeCounts(NamedTuple):
-    """The trees of an index in numbers."""
-
     trees: int  # documents whose tree is up to date
     summaries: int
     layers: int  # highest layer of a summary, 0 if there is no summary

@@ -99,7 +99,6 @@ def with_notes(handle: Any) -> Any:
 
 
 def how_to_make(name: str, notes: Notes, *, searched: bool) -> dict[str, Any]:
-    """Return the options with which a collection is made."""
     how: dict[str, Any] = {"embedding_function": None}
     if searched:
         how = _SEARCHED

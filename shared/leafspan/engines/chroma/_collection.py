@@ -136,7 +136,6 @@ class Collection(FlowTable):
         return self._write("delete", ids, {})
 
     def _read(self, options: dict[str, Any], fields: Collected[Field]) -> Flow[dict[str, Record]]:
-        """Return the records in Chroma's answer, with these fields."""
         read = partial(_by_id, ids=options.get("ids"), fields=fields)
         options = {**options, "include": [_COLUMNS[each] for each in fields]}
         return (yield self._call("get", options, read=read))  # type: ignore[no-any-return]

@@ -18,7 +18,6 @@ from leafspan.errors import DamagedIndex, InvalidArgument, LeafspanError, Storag
 
 
 def caller_of(thing: Any, timeout: float = 30.0) -> Caller:
-    """Return the caller of a client or of a client's collection."""
     native = iscoroutinefunction(getattr(thing, "get_collection", None) or getattr(thing, "get", None))
     server = server_of(thing)
     if hasattr(server, "get_api_url"):

@@ -91,7 +91,6 @@ def _is_one_of(error: BaseException, numbers: Sequence[int], codes: Sequence[int
 
 
 def disk_error(error: OSError, doing: str) -> StorageFailed:
-    """Return the error to raise for an operating system's error."""
     words = error.strerror or str(error)
     if explained := too_many_files(error, doing):
         return explained

@@ -214,7 +214,6 @@ class Sessions:
 
 
 async def _answer(connection: Any, steps: Steps[T]) -> T:
-    """Run the statements of steps, and return what the steps return."""
     rows: Any = None  # a generator starts with None
     while True:
         try:

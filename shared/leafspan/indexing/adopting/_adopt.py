@@ -204,8 +204,6 @@ def _notes(maker: DocumentMaker, space: str, reserved: Sequence[str]) -> Iterato
 
 
 def read_earlier(store: Store, collection: str) -> Flow[EarlierAdoption]:
-    """Return what the index has of this collection."""
-
     def read(reader: Reader) -> Flow[EarlierAdoption]:
         rows = yield from reader.rows()
         adopted = [row for row in rows.values() if row.version is not None and row.extra.get(ADOPTED_KEY) == collection]
