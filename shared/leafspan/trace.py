@@ -245,6 +245,7 @@ class CutToBudget:
 
 
 Step = TypeVar("Step", TracedHit, Fused, Calibrated, Filled, Merge, KeptApart, United)
+_STEPS = ("hits", "fused", "calibrated", "filled", "merges", "kept_apart", "united")  # attributes with phrasings
 
 
 class _MadeLater:
@@ -368,8 +369,7 @@ class Trace(_MadeLater):
         Args:
             query: Phrasing of the question.
         """
-        names = ("hits", "fused", "calibrated", "filled", "merges", "kept_apart", "united")
-        steps: dict[str, Any] = {name: _done_for(query, getattr(self, name)) for name in names}
+        steps: dict[str, Any] = {name: _done_for(query, getattr(self, name)) for name in _STEPS}
         return replace(self, **steps)
 
     def with_texts(self, change: Callable[[str], str]) -> Trace:
@@ -388,19 +388,11 @@ class Trace(_MadeLater):
             reference = None if of is None else replace(of, leaf=change(of.leaf), written=change(of.written))
             return replace(fused, contributions=parts, reference=reference)
 
-        return replace(
-            self,
-            hits=tuple(replace(hit, source=change(hit.source)) for hit in changed(self.hits)),
-            fused=tuple(map(contributed, changed(self.fused))),
-            calibrated=changed(self.calibrated),
-            filled=changed(self.filled),
-            merges=changed(self.merges),
-            kept_apart=changed(self.kept_apart),
-            united=changed(self.united),
-            filters=(),
-            notes=tuple(map(change, self.notes)),
-            left_out=tuple(map(change, self.left_out)),
-        )
+        steps: dict[str, Any] = {name: changed(getattr(self, name)) for name in _STEPS}
+        steps["hits"] = tuple(replace(hit, source=change(hit.source)) for hit in steps["hits"])
+        steps["fused"] = tuple(map(contributed, steps["fused"]))
+        notes, left_out = tuple(map(change, self.notes)), tuple(map(change, self.left_out))
+        return replace(self, **steps, filters=(), notes=notes, left_out=left_out)
 
     def explain(self) -> list[str]:
         """Explain each step in a sentence, in the order of the steps, followed by the notes.

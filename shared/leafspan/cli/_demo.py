@@ -131,17 +131,13 @@ def _compare(
         _print(out, 4, shortened(passage.text, out.width - 4), "italic")
     if explained:
         for best in index.retrieve(question, STRATEGIES[strategy].strategy, k=_K)[:1]:
-            for line in _abridged(best.trace.explain()):
+            reasons = best.trace.explain()  # of a long one, the best hit and the last step
+            for line in reasons if len(reasons) <= _MAX_REASONS else [reasons[0], reasons[-1]]:
                 _print(out, 4, shortened(line, out.width - 4), "dim")
     different = [name for name, ask in frameworks.items() if list(ask(index, strategy, question, _K)) != expected]
     for name in different:
         _print(out, 2, f"{name} and the index do NOT agree on {len(expected)} passages", "red")
     return not different
-
-
-def _abridged(lines: list[str]) -> list[str]:
-    """Return the first and the last line of a long explanation: the best hit, and the last step."""
-    return lines if len(lines) <= _MAX_REASONS else [lines[0], lines[-1]]
 
 
 def _print(out: Console, indent: int, text: str, style: str = "") -> None:

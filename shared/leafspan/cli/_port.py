@@ -88,14 +88,11 @@ def _files(path: Path) -> list[Path]:
     """The file, or the Python files and notebooks of the folder without hidden folders and environments."""
     if path.is_dir():
         files = (each for each in sorted(path.rglob("*")) if each.suffix in (".py", ".ipynb") and each.is_file())
-        return [each for each in files if not _is_foreign(each.relative_to(path))]
+        parts = ((each, each.relative_to(path).parts) for each in files)
+        return [each for each, names in parts if not any(name.startswith(".") or name == "site-packages" for name in names)]
     if not path.is_file():
         raise InvalidArgument(f"path must be a Python file or a folder, got {str(path)!r}, which does not exist")
     return [path]
-
-
-def _is_foreign(path: Path) -> bool:
-    return any(part.startswith(".") or part == "site-packages" for part in path.parts)
 
 
 def _uses(path: Path) -> list[Replaceable]:

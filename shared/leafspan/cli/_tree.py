@@ -43,8 +43,10 @@ def build_tree(
             print_json(_as_json(result))
             raise typer.Exit(1 if result.failed else 0)
         stats = opened.stats()
+    trees = f"{len(result.built)} built, {result.unchanged} unchanged"
+    summaries = f"{result.summaries} written, {result.share_asked:.0%} newly made, {len(result.failed)} failed"
     now = f"now {stats.trees} {'tree' if stats.trees == 1 else 'trees'}, {summaries_of(stats)}"
-    console().print(plain(f"{kb}: {_counts(result)}; "), plain(now, "dim"), sep="")
+    console().print(plain(f"{kb}: trees: {trees}; summaries: {summaries}; "), plain(now, "dim"), sep="")
     for failed in result.failed[:_SHOWN]:
         console(stderr=True).print(plain(f"failed: {failed.tree}, layer {failed.layer}: {failed.error}", "red"))
     if len(result.failed) > _SHOWN:
@@ -57,13 +59,6 @@ def _as_json(result: TreesBuilt) -> dict[str, Any]:
     failed = [{"tree": each.tree, "layer": each.layer, "error": str(each.error)} for each in result.failed]
     counts = {name: getattr(result, name) for name in ("built", "unchanged", "summaries", "asked")}
     return {**counts, "failed": failed}
-
-
-def _counts(result: TreesBuilt) -> str:
-    return (
-        f"trees: {len(result.built)} built, {result.unchanged} unchanged; "
-        f"summaries: {result.summaries} written, {result.share_asked:.0%} newly made, {len(result.failed)} failed"
-    )
 
 
 _INDENT = 2  # characters for each level

@@ -257,7 +257,9 @@ class FilterCoverage:
         for document in self.documents:
             self.is_empty = False
             stamped = document if self.scope is None else self.scope.stamped(document, document.id)
-            if self.within is not None and not self.within.matches(_filterable(stamped), document.id):
+            if self.within is not None and not self.within.matches(
+                with_language(stamped.metadata, language_of(stamped)), document.id
+            ):
                 raise InvalidDocument(
                     f"document {document.id!r} must match within, {self.within!r}, got metadata {dict(stamped.metadata)!r}"
                 )
@@ -284,8 +286,7 @@ class SourceKeyCoverage:
             if not _is_key(value):
                 raise InvalidDocument(
                     f"document {shown(document.id)} must have a string or a whole number under the source_key "
-                    f"{shown(self.key)}, "
-                    f"got {shown(value)}"
+                    f"{shown(self.key)}, got {shown(value)}"
                 )
             self.values.add(value)
             yield document
@@ -302,10 +303,6 @@ class SourceKeyCoverage:
 def _is_key(value: object) -> bool:
     """Whether a value can group documents: a string or a whole number."""
     return isinstance(value, str | int) and not isinstance(value, bool)
-
-
-def _filterable(document: Document) -> Mapping[str, object]:
-    return with_language(document.metadata, language_of(document))
 
 
 Coverage = FileCoverage | FilterCoverage | SourceKeyCoverage

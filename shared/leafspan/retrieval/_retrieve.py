@@ -14,7 +14,7 @@ from leafspan.retrieval._answers import Answers
 from leafspan.retrieval._index_answers import IndexAnswers
 from leafspan.retrieval._limits import Limits, Sources
 from leafspan.retrieval._passages import INDEX_IS_EMPTY, Passages, WhyEmpty, to_passage, to_results, without_damaged
-from leafspan.spans import limit_per_document, shortlist, within_budget
+from leafspan.spans import has_more, limit_per_document, shortlist, within_budget
 from leafspan.store import Reader, ReadHistory, Scope, read_consistently
 from leafspan.strategies import NoteWhyEmpty, RetrievalContext, Strategy, to_queries
 from leafspan.text import has_word
@@ -116,11 +116,6 @@ class Result:
     too_low: Sequence[Candidate]  # the strategy's results below the call's lowest score
     left_out: bool = False
 
-    def has_more_than(self, other: Result) -> bool:
-        """Whether this result has leaves or summaries that the other one does not have."""
-        leaves = {id_ for each in other.candidates for id_ in each.span.leaf_ids}
-        return any(id_ not in leaves for each in self.candidates for id_ in each.span.leaf_ids)
-
 
 def may_widen(context: RetrievalContext) -> bool:
     """Whether more candidates may be read. They may not if the call sets their number, or only the number of results."""
@@ -142,9 +137,8 @@ def search_until_full(
         k = None if any(results[number].left_out for number in short) else context.k  # the strategy must give more than k
         context = replace(context, candidates=_WIDER * context.candidates, k=k)
         wider = yield from search([queries[number] for number in short], context)
-        grown = [
-            (number, result) for number, result in zip(short, wider, strict=True) if result.has_more_than(results[number])
-        ]
+        both = zip(short, wider, strict=True)
+        grown = [(number, each) for number, each in both if has_more(each.candidates, results[number].candidates)]
         for number, result in grown:
             results[number] = result
         short = [number for number, result in grown if result.more]

@@ -174,3 +174,9 @@ def parents_of(hits: Sequence[Candidate], *, level: int | None, max_words: int |
         score = max(hit.score for hit in below)
         parents.append(Candidate(Span(*key, (node.first, node.start)), score, trace, below[0].metadata, words=node.words))
     return parents
+
+
+def has_more(row: Sequence[Candidate], than: Sequence[Candidate]) -> bool:
+    """Whether a list has leaves or summaries that another one does not have."""
+    leaves = {id_ for each in than for id_ in each.span.leaf_ids}
+    return any(id_ not in leaves for each in row for id_ in each.span.leaf_ids)

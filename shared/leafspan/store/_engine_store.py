@@ -107,7 +107,10 @@ class EngineStore:
         lock = _WriterLock(self._mutex)
         try:
             yield from wait_for_lock(lock.try_acquire, timeout, f"{self._manifest_name!r}")
-            yield from self._wait_for_late_writes(timeout)
+            # Earlier, abandoned writes must not overwrite later ones: they are sent or dropped first.
+            if late := self._engine.caller.late_writes:
+                what = f"a request to write {self._manifest_name!r}, which was late,"
+                yield from wait_for_lock(lambda: not late, timeout, what)
             lock.unlock = yield from self._engine.lock(self.id, ids, timeout, f"{self._manifest_name!r}")
             reader = yield from self.reader(ReadHistory())
             rows = dict((yield from reader.rows(ids)))
@@ -181,13 +184,6 @@ class EngineStore:
             raise StorageReadOnly(
                 f"the index {self.described} was opened to be read only: open it without read_only=True to write"
             )
-
-    def _wait_for_late_writes(self, timeout: float) -> Flow[None]:
-        """Wait until this store's earlier, abandoned writes are sent or dropped, which must not overwrite later ones."""
-        late = self._engine.caller.late_writes
-        if late:
-            what = f"a request to write {self._manifest_name!r}, which was late,"
-            yield from wait_for_lock(lambda: not late, timeout, what)
 
     def load(self) -> Flow[Catalogue]:
         """The catalogue. Only changed documents are read again if the log names them."""

@@ -127,7 +127,7 @@ class Writer:
         made: Mapping[str, Any] | None = None,
     ) -> Flow[None]:
         """Add documents or replace existing ones. ``made`` is data that was derived from them before."""
-        documents = yield Call(_all_with_checksums, (documents,))
+        documents = yield Call(_with_checksums, (documents,))
         rows = {id_: self.rows.get(id_) for id_ in (each.row.document_id for each in documents)}
         stored = yield from self._leaves_of({id_ for id_, row in rows.items() if row and row.damage})
         in_the_way = [id_ for ids in stored.values() for id_ in ids]
@@ -263,13 +263,13 @@ class Writer:
             done(len(some))
 
 
-def _all_with_checksums(documents: Sequence[DocumentToWrite]) -> list[DocumentToWrite]:
-    return [each._replace(row=_with_checksums(each)) for each in documents]
-
-
-def _with_checksums(document: DocumentToWrite) -> Row:
-    places = (str(metadata[STRUCTURE_KEY]) for metadata in document.metadatas)
-    return replace(document.row, checksums=pack_checksums(zip(document.texts, places, strict=True)))
+def _with_checksums(documents: Sequence[DocumentToWrite]) -> list[DocumentToWrite]:
+    made = []
+    for each in documents:
+        places = (str(metadata[STRUCTURE_KEY]) for metadata in each.metadatas)
+        checksums = pack_checksums(zip(each.texts, places, strict=True))
+        made.append(each._replace(row=replace(each.row, checksums=checksums)))
+    return made
 
 
 def _versions(ids: Sequence[str], apart_from: str | None = None) -> tuple[tuple[str, int], ...]:

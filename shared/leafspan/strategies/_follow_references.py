@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from leafspan.checks import check_choice, check_flag, check_number, check_text, keep_whole, shown
 from leafspan.errors import InvalidArgument
 from leafspan.filters import F, Where
-from leafspan.spans import unite
+from leafspan.spans import has_more, unite
 from leafspan.strategies._fuse import ON_FAILURE, OnFailure, in_words, split_failures
 from leafspan.strategies._hybrid import Hybrid
 from leafspan.strategies._queries import query_vectors
@@ -112,7 +112,7 @@ class FollowReferences(Strategy):
         while short and not context.exactly and wider.candidates < MOST_CANDIDATES:
             wider = replace(wider, candidates=min(_WIDER * wider.candidates, MOST_CANDIDATES))
             more = yield from self.base.retrieve([queries[number] for number in short], wider)
-            grown = {number: row for number, row in zip(short, more, strict=True) if _has_more(row, rows[number])}
+            grown = {number: row for number, row in zip(short, more, strict=True) if has_more(row, rows[number])}
             results |= yield from self._followed(queries, grown, context, answers)
             for number, row in grown.items():
                 rows[number] = row
@@ -311,8 +311,3 @@ _WIDER = 4
 
 
 _DEEPEST = 100
-
-
-def _has_more(row: Sequence[Candidate], than: Sequence[Candidate]) -> bool:
-    leaves = {id_ for each in than for id_ in each.span.leaf_ids}
-    return any(id_ not in leaves for each in row for id_ in each.span.leaf_ids)

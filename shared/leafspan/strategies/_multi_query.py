@@ -121,7 +121,8 @@ def search_phrasings(
     rows = iter((yield from base.retrieve(together, context.for_base)))
     results = []
     for each in questions:
-        lists = [Ranked(name, [_done_for(name, candidate) for candidate in next(rows)]) for name, _ in each.phrasings]
+        named = [(name, [replace(one, trace=one.trace.done_for(name)) for one in next(rows)]) for name, _ in each.phrasings]
+        lists = [Ranked(name, candidates) for name, candidates in named]
         if each.is_fused:
             results.append(fuse(lists, fusion=fusion, notes=each.notes)[: context.candidates])
         else:
@@ -129,11 +130,6 @@ def search_phrasings(
             noted = Trace(notes=each.notes)
             results.append([replace(candidate, trace=candidate.trace + noted) for candidate in only.candidates])
     return results
-
-
-def _done_for(name: str, candidate: Candidate) -> Candidate:
-    """The candidate, with the name of its phrasing in the trace."""
-    return replace(candidate, trace=candidate.trace.done_for(name))
 
 
 def phrasing_name(number: int, query: Query) -> str:

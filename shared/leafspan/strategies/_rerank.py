@@ -309,9 +309,7 @@ def maximal_marginal_relevance(
 
     if not len(relevance):
         return []
-    matrix = np.asarray(vectors, dtype=np.float64).reshape(len(relevance), -1)
-    lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
-    matrix = np.divide(matrix, lengths, out=np.zeros_like(matrix), where=lengths > 0)
+    matrix = _units(vectors, len(vectors[0]))
     relevant = np.asarray(relevance, dtype=np.float64) * (1 - diversity)
     closest = np.zeros(len(matrix))
     left = np.ones(len(matrix), dtype=bool)
