@@ -21,7 +21,7 @@ from llama_index.core.workflow import Event, StartEvent, StopEvent, Workflow, st
 
 from leafspan import Index
 from leafspan.examples import EXAMPLE_QUESTIONS, example_documents
-from llamaindex_ext import RelevantSegmentsRetriever, as_tool
+from llamaindex_ext import RelevantSegmentsRetriever, as_tool, prompt_sources
 
 QUESTION = EXAMPLE_QUESTIONS[1]
 
@@ -73,7 +73,7 @@ class Answering(Workflow):
     @step
     async def answer(self, event: Found) -> StopEvent:
         """Answer from the texts and their numbers."""
-        sources = "\n\n".join(f"[{number}] {each.text}" for number, each in enumerate(event.nodes, 1))
+        sources = prompt_sources(event.nodes)
         prompt = f"Answer from these sources, and cite them like [1].\n\n{sources}\n\nQuestion: {event.question}"
         return StopEvent(result={"answer": (await self.llm.acomplete(prompt)).text, "sources": event.nodes})
 

@@ -1,7 +1,7 @@
 """leafspan's strategies as LangChain retrievers."""
 
 from .deep_agents import IndexBackend as IndexBackend
-from .documents import leaf_documents
+from .documents import leaf_documents, prompt_sources
 from .memory import LeafspanStore as LeafspanStore
 from .middleware import RetrievalMiddleware as RetrievalMiddleware
 from .private_retriever import PIIAwareRetriever
@@ -55,5 +55,6 @@ __all__ = [
     "as_tools",
     "as_tool",
     "leaf_documents",
+    "prompt_sources",
     "splitter_from",
 ]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from langchain_core.documents import Document
 
 from leafspan import Document as StoredDocument
 from leafspan import Passage, View
-from leafspan.hosting import citation, shown_text
+from leafspan.hosting import citation, numbered_sources, shown_text
 
 
 def to_document(passage: Passage, *, explain: bool = False) -> Document:
@@ -40,6 +42,14 @@ def to_stored_document(stored: Passage | StoredDocument) -> Document:
     document = to_document(stored)
     del document.metadata["score"]
     return document
+
+
+def prompt_sources(documents: Iterable[Document]) -> str:
+    """Documents as numbered sources of a prompt, so that a model can cite them as [1].
+
+    Each is a line of JSON with its number, place, title, headings and text: no text can end its line or its value.
+    """
+    return numbered_sources((each.page_content, each.metadata, ()) for each in documents)
 
 
 def leaf_documents(index: View) -> list[Document]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, NotRequired
 
@@ -11,8 +10,9 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemM
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableConfig
 
+from langchain_ext.documents import prompt_sources
 from leafspan import InvalidArgument, MissingExtra
-from leafspan.hosting import check_flag, cited_numbers, escaped_in_json, search_result, shown, without_reasoning
+from leafspan.hosting import check_flag, cited_numbers, search_result, shown, without_reasoning
 
 try:
     from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
@@ -41,8 +41,6 @@ Last message: {question}"""
 _QUIETLY: RunnableConfig = {"tags": [TAG_NOSTREAM]}  # a stream of the answer's tokens does not have the question's
 _EARLIER = 8  # messages of the conversation that the model reads
 _LONGEST = 2_000  # characters of each of them
-
-_PLACES = ("doc_id", "title", "headings", "start_line", "end_line", "place")
 
 
 def _last(before: list[Document] | None, after: list[Document]) -> list[Document]:
@@ -205,7 +203,7 @@ class RetrievalMiddleware(AgentMiddleware[RetrievalState, Any, Any]):
     def _after_sources(self, message: AnyMessage, sources: Sequence[Document]) -> AnyMessage:
         """The message with the sources in front of it."""
         blocks = list(_blocks(sources).values()) if self._citation_blocks else []
-        lines = "as above" if blocks else "\n".join(_source(number, each) for number, each in enumerate(sources, 1))
+        lines = "as above" if blocks else prompt_sources(sources)
         text = f"Sources:\n{lines or 'no sources were found'}\n\nQuestion:\n"
         content: Any = message.content
         if isinstance(content, str) and not blocks:
@@ -265,12 +263,6 @@ def _texts(value: Any) -> Iterator[str]:
 
 def _with_number(document: Document, number: int, **more: str) -> Document:
     return document.model_copy(update={"metadata": {**document.metadata, "number": number, **more}})
-
-
-def _source(number: int, document: Document) -> str:
-    """A source for the model, as a line of JSON: its number, place and text. No text can end its JSON value."""
-    place = {key: value for key in _PLACES if isinstance(value := document.metadata.get(key), str | int)}
-    return escaped_in_json(json.dumps({"number": number, **place, "text": document.page_content}, ensure_ascii=False))
 
 
 def _blocks(sources: Sequence[Document]) -> dict[int, dict[str, Any]]:

@@ -1,6 +1,6 @@
 """leafspan's strategies as LlamaIndex retrievers."""
 
-from .documents import NodeWithTrace, leaf_nodes
+from .documents import NodeWithTrace, leaf_nodes, prompt_sources
 from .events import RetrievalTraceEvent
 from .node_parser import SpanNodeParser
 from .private_retriever import PIIAwareRetriever
@@ -57,5 +57,6 @@ __all__ = [
     "as_tools",
     "as_tool",
     "leaf_nodes",
+    "prompt_sources",
     "splitter_from",
 ]

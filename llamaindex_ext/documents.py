@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Iterable
 
 from llama_index.core.schema import BaseNode, IndexNode, NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
 
 from leafspan import Passage, View
-from leafspan.hosting import SHOWN_TO_MODELS, citation, shown_text
+from leafspan.hosting import SHOWN_TO_MODELS, citation, numbered_sources, shown_text
 
 
 def to_node(passage: Passage) -> TextNode:
@@ -62,6 +62,16 @@ def _node(passage: Passage, objects: Container[str]) -> BaseNode:
         return passage.origin
     node, referred = to_node(passage), passage.metadata.get("reference")
     return IndexNode.from_text_node(node, referred) if isinstance(referred, str) and referred in objects else node
+
+
+def prompt_sources(nodes: Iterable[NodeWithScore | BaseNode]) -> str:
+    """Nodes as numbered sources of a prompt, so that a model can cite them as [1].
+
+    Each is a line of JSON with its number, place, title, headings and text: no text can end its line or its value.
+    """
+    own = (each.node if isinstance(each, NodeWithScore) else each for each in nodes)
+    hidden = {*SHOWN_TO_MODELS}.intersection  # the other keys are excluded from each node's text, and not hidden
+    return numbered_sources((each.get_content(), each.metadata, hidden(each.excluded_llm_metadata_keys)) for each in own)
 
 
 def leaf_nodes(index: View) -> list[TextNode]:

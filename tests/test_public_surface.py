@@ -61,6 +61,7 @@ def test_both_adapters_offer_the_same_retrievers():
         "as_tools",
         "as_tool",
         "leaf_documents",
+        "prompt_sources",
         "splitter_from",
     }
     assert set(llamaindex_ext.__all__) == {
@@ -72,6 +73,7 @@ def test_both_adapters_offer_the_same_retrievers():
         "as_tools",
         "as_tool",
         "leaf_nodes",
+        "prompt_sources",
         "splitter_from",
     }
 

@@ -27,10 +27,9 @@ from leafspan.hosting._retriever import NamedStrategyRetriever, StrategyRetrieve
 from leafspan.hosting._stored import HostObject, awith_ids, delete, recognise, split_into_leaves, to_documents, with_ids
 from leafspan.language_model import GenerateOptions, from_langchain, from_llamaindex, without_reasoning
 from leafspan.retrieval import CallOptions, check_timeout
-from leafspan.spans import SHOWN_TO_MODELS, citation, shown_text
+from leafspan.spans import SHOWN_TO_MODELS, citation, numbered_sources, shown_text
 from leafspan.splitting import cuts_at
 from leafspan.strategies import HostReranker, HostResult, Reranked, Watched, Watcher
-from leafspan.text import escaped_in_json
 
 __all__ = [
     "SHOWN_TO_MODELS",
@@ -72,7 +71,6 @@ __all__ = [
     "described",
     "described_as",
     "error_text",
-    "escaped_in_json",
     "find_lines",
     "from_langchain",
     "from_llamaindex",
@@ -85,6 +83,7 @@ __all__ = [
     "retriever_tool",
     "run",
     "shown",
+    "numbered_sources",
     "shown_text",
     "split_into_leaves",
     "to_documents",

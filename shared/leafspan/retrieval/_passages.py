@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, SupportsIndex, overload
 from leafspan.checks import shown
 from leafspan.engines import StaleRead
 from leafspan.lexical import Analysis, Analyzer, matching_words
+from leafspan.spans import citation, numbered_sources, shown_text
 from leafspan.store import Row, leaf_passage
 from leafspan.text import display
 from leafspan.trees import summary_passage
@@ -142,6 +143,14 @@ class Passages(list[Passage]):
         """
         context: Any = {"question": self.question, "analyzer": self.analyzer}
         return Passages(passages, **context, why_empty=self.why_empty, nearest=self._nearest)
+
+    def prompt_sources(self) -> str:
+        """The passages as numbered sources of a prompt, so that a model can cite them as [1].
+
+        Each is a line of JSON with its number, place, title, headings and text, with a table's header above its rows. No
+        text can end its line or its value.
+        """
+        return numbered_sources((shown_text(each), {**each.metadata, **citation(each)}, each.hidden) for each in self)
 
     def words(self, text: str) -> list[tuple[int, int]]:
         """The places of the question's words in a text, as (start, end), in order.

@@ -1,6 +1,6 @@
 """Arithmetic on spans of leaves: merging, windows, growing, parents, relevant runs, uniting and keeping to a budget."""
 
-from leafspan.spans._citation import SHOWN_TO_MODELS, citation, shown_text
+from leafspan.spans._citation import SHOWN_TO_MODELS, citation, numbered_sources, shown_text
 from leafspan.spans._merging import SCORES, auto_merge, has_more, parents_of
 from leafspan.spans._packing import Budget, best_hit, joined, limit_per_document, longest_prefix, shortlist, within_budget
 from leafspan.spans._windows import grown_within, neighbours_of, one_of, overlapping, unite, windows_around, without_repeats
@@ -25,6 +25,7 @@ __all__ = [
     "runs_within_budget",
     "short_gaps",
     "shortlist",
+    "numbered_sources",
     "shown_text",
     "unite",
     "windows_around",

@@ -1,13 +1,28 @@
-"""The citation of a passage, under the metadata keys that the results of both frameworks have."""
+"""Passages for language models: texts with the headers of tables, citations, and the sources of a prompt."""
 
 from __future__ import annotations
 
+import json
 from bisect import bisect_right
+from collections.abc import Container, Iterable, Mapping
 
+from leafspan.text import escaped_in_json
 from leafspan.values import TABLE_DEPTH, Passage
 
 SHOWN_TO_MODELS = ("title", "headings")
 """The keys of a citation that say what the text is about. The other keys only say where it is."""
+
+_PLACE = ("doc_id", "title", "headings", "start_line", "end_line", "place")
+
+
+def numbered_sources(texts: Iterable[tuple[str, Mapping[str, object], Container[str]]]) -> str:
+    """Texts, metadata and hidden keys as sources: a line of JSON for each, so that no text can end its value."""
+    lines = []
+    for number, (text, metadata, hidden) in enumerate(texts, 1):
+        shown = (key for key in _PLACE if key not in hidden)
+        place = {key: value for key in shown if isinstance(value := metadata.get(key), str | int)}
+        lines.append(escaped_in_json(json.dumps({"number": number, **place, "text": text}, ensure_ascii=False)))
+    return "\n".join(lines)
 
 
 def shown_text(passage: Passage) -> str:
