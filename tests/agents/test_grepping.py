@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from leafspan import Document, DocumentNotFound, F, Index, InvalidArgument, RetrievalTimeout
 from leafspan.agents import AgentTool, _grepping, agent_tools
 from leafspan.flows import run
+from tests.event_loop import wait_for_the_loop
 from tests.profiles import examples
 
 TEA = "# Tea\r\n\r\nGreen tea: E-123.\rBlack tea is not.\nÜber den Tee\u2028und mehr\n\nお茶は緑です。\nЧай зелёный\n"
@@ -97,6 +98,15 @@ def test_lines_that_match(grep, pattern, arguments, lines):
 
 def test_it_awaits_the_same(grep):
     assert asyncio.run(grep.acall({"pattern": "tea"})) == grep.call({"pattern": "tea"})
+
+
+def test_searching_a_document_leaves_the_event_loop_free(grep, monkeypatch):
+    async def call() -> None:
+        loop, search, expected = asyncio.get_running_loop(), _grepping._lines_of, grep.call({"pattern": "tea"})
+        monkeypatch.setattr(_grepping, "_lines_of", lambda *given: (wait_for_the_loop(loop), search(*given))[1])
+        assert await grep.acall({"pattern": "tea"}) == expected
+
+    asyncio.run(call())
 
 
 def test_a_result_is_bounded_in_characters(tmp_path):

@@ -106,7 +106,7 @@ def find_lines(
     A document that was deleted meanwhile has no lines.
     """
     lines: list[Line] = []
-    reach, complete = _STEPS // expression.programsize, True
+    complete = True
     for id_ in ids:
         if time.monotonic() > end:
             return lines, False
@@ -114,17 +114,30 @@ def find_lines(
             text = (yield Call(view.get, (id_,), native=view.aget, what="read")).text
         except DocumentNotFound:
             continue
-        for number, line in enumerate(_LINE.finditer(text), 1):
-            start, stop = line.span(1)
-            match, cut = expression.search(line[1][:reach]), stop - start > reach
-            if match and not (cut and match.end() == reach):  # where it is cut, $ and \b match
-                if len(lines) == most:
-                    return lines, False
-                first = max(start, min(start + match.start() - _BEFORE, stop - _SHOWN))
-                last = min(stop, first + _SHOWN)
-                lines.append(Line(id_, number, first, text[first:last], (first, last) == (start, stop)))
-            elif cut:
-                complete = False
-            if time.monotonic() > end:
+        # In a thread, since a document may have a million lines.
+        more, all_of_it = yield Call(_lines_of, (id_, text, expression, most - len(lines), end), what="")
+        lines += more
+        complete = complete and all_of_it
+        if not all_of_it and len(lines) == most:
+            break
+    return lines, complete
+
+
+def _lines_of(id_: str, text: str, expression: Any, most: int, end: float) -> tuple[list[Line], bool]:
+    """The first matching lines of a document, and whether these are all that match."""
+    lines: list[Line] = []
+    reach, complete = _STEPS // expression.programsize, True
+    for number, line in enumerate(_LINE.finditer(text), 1):
+        start, stop = line.span(1)
+        match, cut = expression.search(line[1][:reach]), stop - start > reach
+        if match and not (cut and match.end() == reach):  # where it is cut, $ and \b match
+            if len(lines) == most:
                 return lines, False
+            first = max(start, min(start + match.start() - _BEFORE, stop - _SHOWN))
+            last = min(stop, first + _SHOWN)
+            lines.append(Line(id_, number, first, text[first:last], (first, last) == (start, stop)))
+        elif cut:
+            complete = False
+        if time.monotonic() > end:
+            return lines, False
     return lines, complete
