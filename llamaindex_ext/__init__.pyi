@@ -27,6 +27,7 @@ from .retrievers import (
 from .source_retrievers import LightRAGRetriever, PropertyGraphRetriever, SQLRetriever
 from .splitting import splitter_from
 from .tools import as_tool, as_tools
+from .vector_store import SpanVectorStore
 
 __all__ = [
     "SpanRetriever",
@@ -54,6 +55,7 @@ __all__ = [
     "NodeWithTrace",
     "RetrievalTraceEvent",
     "SpanNodeParser",
+    "SpanVectorStore",
     "as_tools",
     "as_tool",
     "leaf_nodes",

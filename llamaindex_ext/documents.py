@@ -1,13 +1,34 @@
-"""Passages as LlamaIndex nodes."""
+"""Passages as LlamaIndex nodes, and nodes as documents of an index."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+import json
+import re
+from collections.abc import Container, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
 
-from llama_index.core.schema import BaseNode, IndexNode, NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
+from llama_index.core.constants import DATA_KEY, TYPE_KEY
+from llama_index.core.schema import (
+    BaseNode,
+    IndexNode,
+    NodeRelationship,
+    NodeWithScore,
+    ObjectType,
+    RelatedNodeInfo,
+    TextNode,
+)
+from llama_index.core.storage.docstore.utils import json_to_doc
 
-from leafspan import Passage, View
-from leafspan.hosting import SHOWN_TO_MODELS, citation, numbered_sources, shown_text
+from leafspan import Document, InvalidArgument, Passage, View
+from leafspan.hosting import SHOWN_TO_MODELS, citation, numbered_sources, shown, shown_text
+
+_NODE, TYPE, SOURCE = "_node", "_node_type", "ref_doc_id"
+"""Keys of a node's document: the rest of the node as JSON, its class, and the id of its source."""
+_KEPT = (_NODE, TYPE, SOURCE)
+_NOT_KEPT: Any = {"id_": True, "text": True, "text_resource": {"text"}, "embedding": True, "text_embedding": True}
+_ESCAPED = re.compile(r"\\(?:u[0-9a-f]{4}|.)")
 
 
 def to_node(passage: Passage) -> TextNode:
@@ -23,17 +44,79 @@ def to_node(passage: Passage) -> TextNode:
     LlamaIndex identifies nodes by a hash of text and metadata, and the same passage must be the same node.
     """
     ours = citation(passage)
-    hidden = [*passage.hidden, *(key for key in ours if key not in SHOWN_TO_MODELS)]
+    hidden = [*_own(passage.hidden), *(key for key in ours if key not in SHOWN_TO_MODELS)]
     of = passage.document_id
     return TextNode(
         id_=passage.id,
         text=shown_text(passage),
-        metadata={**passage.metadata, **ours},
+        metadata={**{key: passage.metadata[key] for key in _own(passage.metadata)}, **ours},
         excluded_llm_metadata_keys=hidden,
         excluded_embed_metadata_keys=hidden,
         start_char_idx=None if passage.summary else passage.start,
         end_char_idx=None if passage.summary else passage.end,
         relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id=of)} if of else {},
+    )
+
+
+def _own(keys: Iterable[str]) -> list[str]:
+    """The user's own keys."""
+    return [key for key in keys if key not in _KEPT]
+
+
+def with_node(document: Document, node: BaseNode) -> Document:
+    """The document of a node, with all that ``to_stored_node`` needs."""
+    media = [getattr(node, f"{kind}_resource", None) for kind in ("image", "audio", "video")]
+    if any(each is not None and each.data for each in media):
+        raise InvalidArgument(
+            f"node {shown(node.node_id)} must name its picture, sound or film by a path or url, got bytes"
+        )
+    if not document.text and any([*media, *(getattr(node, name, None) for name in ("image", "image_path", "image_url"))]):
+        raise InvalidArgument(f"node {shown(node.node_id)} must have a text, which the index embeds, got none")
+    kept = {_NODE: _dumped(node), TYPE: ObjectType(node.get_type()).value}
+    kept |= {SOURCE: node.ref_doc_id} if node.ref_doc_id else {}
+    return replace(document, metadata={**document.metadata, **kept}, hidden=(*document.hidden, *kept))
+
+
+def _dumped(node: BaseNode) -> str:
+    """The rest of a node as JSON without escaped control characters, which would hide names from a private view."""
+    data = node.model_dump(mode="json", exclude_defaults=True, exclude=_NOT_KEPT)
+    for related in _related(data):
+        if related.get("metadata", {}) == data.get("metadata", {}):  # as the source's and the neighbours' often are
+            related.pop("metadata", None)
+        else:
+            related.setdefault("metadata", {})
+
+    def unescaped(found: re.Match[str]) -> str:
+        return found[0] if found[0][1] in '"\\' else str(json.loads(f'"{found[0]}"'))
+
+    return _ESCAPED.sub(unescaped, json.dumps(data, ensure_ascii=False))
+
+
+def _related(data: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for related in data.get("relationships", {}).values():
+        yield from related if isinstance(related, list) else [related]
+
+
+def to_stored_node(stored: Passage | Document) -> BaseNode:
+    """A vector store's document as the node that was added, or else as a TextNode. A part of it is as for ``to_node``."""
+    if (isinstance(stored, Document) or stored.whole) and _NODE in stored.metadata:
+        with suppress(ValueError):  # a private view has replaced a number in it
+            data = json.loads(str(stored.metadata[_NODE]), strict=False)
+            for related in _related(data):
+                related.setdefault("metadata", data.get("metadata", {}))
+            data["id_"] = stored.id if isinstance(stored, Document) else stored.document_id
+            if stored.text:
+                data["text_resource"] = {**data.get("text_resource", {}), "text": stored.text}
+            return json_to_doc({TYPE_KEY: stored.metadata[TYPE], DATA_KEY: data})
+    if isinstance(stored, Passage):
+        return to_node(stored)
+    metadata = {key: stored.metadata[key] for key in _own(stored.metadata)}
+    return TextNode(
+        id_=stored.id,
+        text=stored.text,
+        metadata={"title": stored.title, **metadata} if stored.title else metadata,
+        excluded_llm_metadata_keys=_own(stored.hidden),
+        excluded_embed_metadata_keys=_own(stored.hidden),
     )
 
 

@@ -70,6 +70,7 @@ def test_both_adapters_offer_the_same_retrievers():
         "NodeWithTrace",
         "RetrievalTraceEvent",
         "SpanNodeParser",
+        "SpanVectorStore",
         "as_tools",
         "as_tool",
         "leaf_nodes",
