@@ -86,8 +86,8 @@ def _dumped(node: BaseNode) -> str:
         else:
             related.setdefault("metadata", {})
 
-    def unescaped(found: re.Match[str]) -> str:
-        return found[0] if found[0][1] in '"\\' else str(json.loads(f'"{found[0]}"'))
+    def unescaped(escape: re.Match[str]) -> str:
+        return escape[0] if escape[0][1] in '"\\' else str(json.loads(f'"{escape[0]}"'))
 
     return _ESCAPED.sub(unescaped, json.dumps(data, ensure_ascii=False))
 

@@ -133,7 +133,7 @@ class SpanVectorStore(BasePydanticVectorStore):
             The ids of the nodes, in their order.
 
         Raises:
-            InvalidArgument: if ``nodes`` is no list of nodes, there are ``options`` (it has none), or a node has a picture,
+            InvalidArgument: if ``nodes`` is no list of nodes, an option is given, or a node has a picture,
                 sound or film but no text, or as bytes, which LlamaIndex does not write. Then nothing is added.
             InvalidDocument: if a node cannot be stored. Then nothing is added.
         """
@@ -161,7 +161,7 @@ class SpanVectorStore(BasePydanticVectorStore):
         """Delete the nodes whose source is this document, and the document itself if it is there.
 
         Raises:
-            InvalidArgument: if ``ref_doc_id`` is no string, or there are ``options``: it has none.
+            InvalidArgument: if ``ref_doc_id`` is no string, or an option is given.
         """
         run(self._delete(ref_doc_id, options))
 
@@ -246,7 +246,7 @@ class SpanVectorStore(BasePydanticVectorStore):
             query: The query. Its mode is ``"default"`` (vectors), ``"sparse"`` or ``"text_search"`` (BM25), ``"hybrid"``
                 (``Hybrid``, with ``alpha`` as the share of the vectors) or ``"mmr"``. ``sparse_top_k`` and ``hybrid_top_k``
                 are numbers of results in their modes. ``node_ids`` that name images and index nodes only restrict nothing:
-                ``VectorStoreIndex.as_retriever`` passes those of its index.
+                ``VectorStoreIndex.as_retriever`` passes the ids of its own.
             options: For ``"mmr"``, as in LlamaIndex's Chroma store: ``mmr_threshold``, the weight in [0, 1] of nearness
                 against difference, by default 0.5, and ``mmr_prefetch_k``, the number of nearest nodes to choose from, or
                 ``mmr_prefetch_factor``, by default 4, for as many times ``similarity_top_k``.
