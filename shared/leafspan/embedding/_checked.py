@@ -22,7 +22,7 @@ from leafspan.embedding._cache import CacheFile, Space, text_key
 from leafspan.embedding._embedder import PROBE, Embedder, EmbedderIdentity, recorded_embedder
 from leafspan.embedding._vectors import check_vectors
 from leafspan.errors import IndexMismatch, LeafspanError
-from leafspan.flows import Call, Flow
+from leafspan.flows import METRICS, Call, Flow, instrument
 from leafspan.text import visible
 
 if TYPE_CHECKING:
@@ -89,6 +89,8 @@ class CheckedEmbedder:
         identity = yield from self.confirm(record=True)
         assert identity is not None
         if self._cache is None:
+            if METRICS in sys.modules:
+                instrument("leafspan.embed.texts")(len(texts), {"leafspan.cached": False})
             return (yield from self._retrying.documents(texts, identity.dimension))
         embedder = self.embedder
         owner = "" if embedder.model is not None and not view else self._index_id + view
@@ -104,6 +106,9 @@ class CheckedEmbedder:
         keys = [text_key(text) for text in texts]
         vectors = yield Call(self._cache.find, (space, keys))
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in vectors}
+        if METRICS in sys.modules:
+            instrument("leafspan.embed.texts")(len(missing), {"leafspan.cached": False})
+            instrument("leafspan.embed.texts")(len(texts) - len(missing), {"leafspan.cached": True})
         if missing:
             made = yield from self._retrying.documents(list(missing.values()), identity.dimension)
             new = dict(zip(missing, made, strict=True))

@@ -10,10 +10,12 @@ from leafspan.flows._concurrent import (
     run_within,
 )
 from leafspan.flows._flow import Call, Flow, arun, awaiting, blocking, driver_awaits, parameters_of, run
+from leafspan.flows._metrics import METRICS, instrument
 from leafspan.flows._progress import Progress
 from leafspan.flows._threads import in_thread, on_other_core
 
 __all__ = [
+    "METRICS",
     "Call",
     "Flow",
     "Progress",
@@ -25,6 +27,7 @@ __all__ = [
     "blocking",
     "call_within",
     "in_thread",
+    "instrument",
     "late",
     "on_other_core",
     "parameters_of",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import sys
+import time
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
@@ -14,7 +16,7 @@ from leafspan.checks import check_flag
 from leafspan.documents import distinct, language_of, read_documents
 from leafspan.errors import InvalidDocument
 from leafspan.files import FileDocument, FileReading, Skipped
-from leafspan.flows import Call, Flow, run_together
+from leafspan.flows import METRICS, Call, Flow, instrument, run_together
 from leafspan.indexing._add_progress import AddProgress
 from leafspan.indexing._known_files import KnownFiles, hash_of, other_than_the_file
 from leafspan.indexing._workers import Preparation, Task, Workers, is_full, prepare, started
@@ -130,7 +132,7 @@ def ingest_accepted(
     check_splitter(target.store, target.settings)
     if workers and not dry_run:
         yield from target.embedder.confirm(record=True)  # workers need the confirmed embedder
-    shared = Preparation(target.settings, target.embed)
+    shared, began = Preparation(target.settings, target.embed), time.monotonic()
     with nullcontext() if workers is None or dry_run else started(workers, shared) as processes:
         if processes is not None:
             rules.reading.ahead = processes.read_ahead
@@ -145,6 +147,10 @@ def ingest_accepted(
             ingestion = _Ingestion(target, rules, progress, dry_run, may_replace, processes, iter(checked), files)
             ingested = yield from ingestion.run()
             progress.finish()
+            if METRICS in sys.modules and not dry_run:
+                instrument("leafspan.add.duration")(time.monotonic() - began)
+                for outcome in ("added", "replaced", "unchanged"):
+                    instrument("leafspan.add.documents")(len(getattr(ingested, outcome)), {"leafspan.outcome": outcome})
             return ingested
         finally:
             progress.close()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, SupportsIndex, overload
 
 from leafspan.checks import shown
 from leafspan.engines import StaleRead
+from leafspan.flows import METRICS, instrument
 from leafspan.lexical import Analysis, Analyzer, matching_words
 from leafspan.spans import citation, numbered_sources, shown_text
 from leafspan.store import Row, leaf_passage
@@ -168,7 +170,11 @@ def to_results(
     reasons: Iterable[WhyEmpty | None],
 ) -> list[Passages]:
     finder = analyzer if isinstance(analyzer, Analyzer) else None
-    return [
+    results = [
         Passages(passages, question=query.text or None, analyzer=finder, **({} if why is None else why._asdict()))
         for query, passages, why in zip(queries, rows, reasons, strict=True)
     ]
+    if METRICS in sys.modules:
+        for each in results:
+            instrument("leafspan.retrieve.passages")(len(each))
+    return results

@@ -7,12 +7,12 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any, TypeVar
 
 from leafspan.checks import is_unicode, shown
 from leafspan.errors import LeafspanError
-from leafspan.flows import Flow
+from leafspan.flows import METRICS, Flow, instrument
 from leafspan.spans import citation
 from leafspan.values import Passage, Query
 
@@ -62,28 +62,31 @@ _OFF = Recording(is_on=False)
 
 @contextmanager
 def recorded(strategy: object, *, several: bool = False, private: bool = False) -> Iterator[Recording]:
-    """A context in which a retrieval is recorded, as a span of the kind ``RETRIEVER``, if the application records spans.
+    """A context in which a retrieval is measured, and recorded as a span of the kind ``RETRIEVER`` if there are spans.
 
     ``several`` queries are a span of the kind ``CHAIN``, with a span of the kind ``RETRIEVER`` for each query. Spans of
     calls that the retrieval makes, such as to a language model, are below it. An error is recorded and raised.
     """
-    trace = _opentelemetry()
-    if trace is None:
-        yield _OFF
-        return
-    tracer = trace.get_tracer("leafspan")
-    began = time.time_ns()
-    span = tracer.start_span(f"{type(strategy).__name__}.retrieve", start_time=began)
-    is_on = span.is_recording()
-    recording = Recording(is_on=is_on, several=several)
+    trace, began = _opentelemetry(), time.time_ns()
+    name = type(strategy).__name__
+    is_on, recording, within = False, _OFF, nullcontext()
+    if trace is not None:
+        tracer = trace.get_tracer("leafspan")
+        span = tracer.start_span(f"{name}.retrieve", start_time=began)
+        is_on = span.is_recording()
+        recording = Recording(is_on=is_on, several=several)
+        within = trace.use_span(span, record_exception=False, set_status_on_exception=False)
     failure: BaseException | None = None
     try:
-        with trace.use_span(span, record_exception=False, set_status_on_exception=False):
+        with within:
             yield recording
     except BaseException as error:
         failure = error
         raise
     finally:
+        if METRICS in sys.modules:
+            failed = {} if failure is None else {"error.type": type(failure).__name__}
+            instrument("leafspan.retrieve.duration")((time.time_ns() - began) / 1e9, {"leafspan.strategy": name, **failed})
         if is_on:
             span.set_attribute(_KIND, "CHAIN" if several else "RETRIEVER")
             above = trace.set_span_in_context(span)
@@ -94,7 +97,8 @@ def recorded(strategy: object, *, several: bool = False, private: bool = False) 
                     below.end()
             if failure is not None:
                 _fail(trace, span, failure, private=private)
-        span.end()
+        if trace is not None:
+            span.end()
 
 
 def _opentelemetry() -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -14,7 +15,7 @@ from typing import Any
 
 from leafspan.engines.local._disk import NO_FOLLOW, disk_error, open_file
 from leafspan.errors import StorageFailed, WriterBusy
-from leafspan.flows import Call, Flow
+from leafspan.flows import METRICS, Call, Flow, instrument
 
 _LOCK_POLL_SECONDS = 0.005  # short enough to acquire the lock between two calls of a writer
 
@@ -141,16 +142,20 @@ def wait_for_lock(
     """
     began = time.monotonic()
     deadline, is_told = began + timeout, False
-    while not (yield Call(try_acquire, finish=True)):
-        if time.monotonic() >= deadline:
-            raise WriterBusy(
-                f"another writer{holder()} has held {what} for more than the timeout of {timeout:g} seconds: wait for it, "
-                "or open the index with a longer timeout; if it was stopped or hangs, end it"
-            )
-        if not is_told and time.monotonic() >= began + _SILENT_SECONDS:
-            is_told = True
-            _logger.info("another writer%s holds %s; waiting for it, up to %g seconds", holder(), what, timeout)
-        yield Call(time.sleep, (_POLL_SECONDS,), native=asyncio.sleep)
+    try:
+        while not (yield Call(try_acquire, finish=True)):
+            if time.monotonic() >= deadline:
+                raise WriterBusy(
+                    f"another writer{holder()} has held {what} for more than the timeout of {timeout:g} seconds: wait for "
+                    "it, or open the index with a longer timeout; if it was stopped or hangs, end it"
+                )
+            if not is_told and time.monotonic() >= began + _SILENT_SECONDS:
+                is_told = True
+                _logger.info("another writer%s holds %s; waiting for it, up to %g seconds", holder(), what, timeout)
+            yield Call(time.sleep, (_POLL_SECONDS,), native=asyncio.sleep)
+    finally:
+        if METRICS in sys.modules:
+            instrument("leafspan.lock.wait")(time.monotonic() - began)
 
 
 def deadline_after(timeout: float) -> float:
