@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leafspan.agents._limits import as_many_as_fit, end_within, short_metadata, shortened, word_start
+from leafspan.agents._citations import as_many_as_fit, end_within, short_metadata, shortened, word_start
 from leafspan.text import count_words, end_of_words
 
 

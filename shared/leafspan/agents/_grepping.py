@@ -9,8 +9,7 @@ from collections.abc import Iterable, Mapping
 from math import inf
 from typing import Any, NamedTuple
 
-from leafspan.agents._citations import PLACE, place_fields
-from leafspan.agents._limits import LONGEST_FILTER, LONGEST_ID, as_many_as_fit
+from leafspan.agents._citations import LONGEST_FILTER, LONGEST_ID, PLACE, as_many_as_fit, place_fields
 from leafspan.agents._searching import DATA, filter_of_call
 from leafspan.agents._tool import AgentTool, Parameter, ToolResult
 from leafspan.checks import check_text, shown

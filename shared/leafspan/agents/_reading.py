@@ -9,16 +9,21 @@ from typing import Any
 from leafspan.agents._citations import (
     ABOUT,
     LONGEST_CITATION,
+    LONGEST_ID,
     PLACE,
     about_fields,
+    as_many_as_fit,
     covered,
+    end_within,
     leaf_end,
     leaf_start,
     place_fields,
     range_to_read,
+    short_metadata,
+    short_value,
+    shortened,
     title_of,
 )
-from leafspan.agents._limits import LONGEST_ID, as_many_as_fit, end_within, short_metadata, short_value, shortened
 from leafspan.agents._searching import DATA, LEAST_BUDGET, ToolLimits
 from leafspan.agents._tool import AgentTool, Parameter, ToolResult
 from leafspan.errors import InvalidArgument

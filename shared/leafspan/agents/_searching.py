@@ -8,8 +8,16 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any, Self
 
-from leafspan.agents._citations import PASSAGE, passage_fields
-from leafspan.agents._limits import CHARACTERS_A_WORD, LONGEST_FILTER, LONGEST_ID, as_many_as_fit, end_within, shortened
+from leafspan.agents._citations import (
+    CHARACTERS_A_WORD,
+    LONGEST_FILTER,
+    LONGEST_ID,
+    PASSAGE,
+    as_many_as_fit,
+    end_within,
+    passage_fields,
+    shortened,
+)
 from leafspan.agents._tool import AgentTool, Parameter, ToolResult
 from leafspan.checks import check_whole, shown
 from leafspan.errors import InvalidArgument

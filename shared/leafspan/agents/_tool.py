@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from leafspan.agents._limits import shortened
+from leafspan.agents._citations import shortened
 from leafspan.checks import check_choice, check_flag, check_text, check_whole, did_you_mean, shown
 from leafspan.errors import InvalidArgument, RetrievalTimeout
 from leafspan.flows import Flow, arun_within, run_within

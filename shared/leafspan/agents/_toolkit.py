@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypedDict
 
+from leafspan.agents._citations import LONGEST_ID
 from leafspan.agents._grepping import grep_tool
-from leafspan.agents._limits import LONGEST_ID
 from leafspan.agents._reading import outline_tool, read_tool
 from leafspan.agents._searching import OWN, ToolLimits, search_tool, usual_strategies
 from leafspan.agents._tool import AgentTool, Parameter, ToolResult
