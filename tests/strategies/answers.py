@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from leafspan.search._evidence import best_leaves
+from leafspan.search._words import best_leaves
 from leafspan.strategies import LexicalMatches, MatchingNodes, NodeHit, NodeHits
 from leafspan.values import SUMMARY_VERSION, Hit, LeafId
 

@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from leafspan import Analyzer, Document, F, HierarchicalSplitter, Hybrid, Index
 from leafspan.lexical import NodeScores, Scores
-from leafspan.search._evidence import best_nodes, leaves_with_most_evidence, share_of_words
+from leafspan.search._words import best_nodes, leaves_with_most_evidence, share_of_words
 from leafspan.strategies import MatchingNodes, NodeHit, ScaleWeights
 from leafspan.strategies._hybrid_pool import EVIDENCE, Pool
 from leafspan.trace import Contribution
