@@ -131,8 +131,9 @@ class LeafspanStore(BaseStore):
             return None
 
     def _documents(self, prefix: tuple[str, ...]) -> Flow[list[DocumentInfo]]:
-        view = self._index.scoped(_below(prefix))
-        return (yield Call(view.documents, native=view.adocuments))  # type: ignore[no-any-return]
+        below = _below(prefix)  # not as a scope, since a view has ids of its own
+        documents = yield Call(self._index.documents, native=self._index.adocuments)
+        return [each for each in documents if below.matches(each.metadata)]
 
     def _search(self, op: SearchOp) -> Flow[list[SearchItem]]:
         end = op.offset + op.limit

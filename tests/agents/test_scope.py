@@ -77,6 +77,8 @@ def calls(stored: list[str]) -> Iterator[tuple[str, dict[str, object]]]:
     for summaries, start in product((False, True), range(4)):
         yield "outline", {"summaries": summaries, "start": start, "limit": 1}
     yield "outline", {"limit": 200}
+    for key in (SECRET, "tenant", "doc_id", "title", "*", "leafspan"):
+        yield "outline", {"key": key, "limit": 200}
 
 
 def test_everything_that_a_tool_says_is_what_it_says_without_the_other_documents(views):
