@@ -92,7 +92,10 @@ class SpanVectorStore(VectorStore):
         InvalidArgument: if an option is of a wrong type.
     """
 
-    def __init__(self, index: View, *, split: bool = True) -> None:
+    def __init__(self, index: View | None = None, *, split: bool = True, **others: Any) -> None:
+        if others:
+            advice = "; open an index first: SpanVectorStore(Index.open(path, name=..., embedder=...))"
+            raise InvalidArgument(f"{type(self).__name__} has no option {next(iter(others))!r}{advice}")
         if index is None:
             raise InvalidArgument("index must be an Index or a view of one, got None")
         check_index(index)
@@ -255,6 +258,47 @@ class SpanVectorStore(VectorStore):
     async def aget_by_ids(self, ids: Sequence[str], /) -> list[Document]:
         """Like ``get_by_ids``."""
         return [to_stored_document(each) for each in await awith_ids(self.index, ids)]
+
+    def get(
+        self,
+        ids: str | Sequence[str] | None = None,
+        where: object = None,
+        limit: int | None = None,
+        offset: int | None = None,
+        where_document: object = None,
+        include: Sequence[str] | None = None,
+    ) -> dict[str, Any]:
+        """Ids, texts and metadata of whole documents, in the order of their ids: like Chroma's ``get``.
+
+        Args:
+            ids: An id, or a list of ids. Default: all.
+            where: Filter on the documents' metadata, in any dialect. Default: all documents.
+            limit: Most documents, >= 0. Default: all.
+            offset: Number of documents to leave out, >= 0. Default: 0.
+            where_document: Must be None: no filter reads texts.
+            include: Which of ``"documents"`` and ``"metadatas"`` to return; the other is None. Default: both.
+
+        Raises:
+            InvalidArgument: if an option is out of its range, or not available here.
+        """
+        if where_document is not None:
+            check_option_names(f"get of {type(self).__name__}", ["where_document"], [])
+        kinds = ("documents", "metadatas")
+        for each in kinds if include is None else include:
+            if each not in kinds:
+                advice = "; embed texts with store.embeddings" if each == "embeddings" else ""
+                raise InvalidArgument(f"include must have only documents and metadatas, got {shown(each)}{advice}")
+        first = 0 if offset is None else check_whole("offset", offset, 0)
+        end = None if limit is None else first + check_whole("limit", limit, 0)
+        wanted = [ids] if isinstance(ids, str) else ids
+        listed = [each for each in self.index.documents(where) if wanted is None or each.id in wanted][first:end]
+        if include is None or "documents" in include:
+            found = self.get_by_ids([each.id for each in listed])
+        else:
+            found = [to_stored_document(StoredDocument(each.id, "", each.title, each.metadata)) for each in listed]
+        values = {"documents": [each.page_content for each in found], "metadatas": [each.metadata for each in found]}
+        asked = {kind: values[kind] if include is None or kind in include else None for kind in kinds}
+        return {"ids": [each.id for each in found], **asked}
 
     def similarity_search(self, query: str, k: int = 4, filter: object = None, **options: Any) -> list[Document]:
         """The Documents and passages nearest to a question, best first.

@@ -11,7 +11,7 @@ from warnings import warn
 
 from leafspan import indexing, trees
 from leafspan.checks import check_flag, check_text, checked_id, shown
-from leafspan.documents import IndexSettings, check_document, checked_keys
+from leafspan.documents import IndexSettings, check_document, checked_keys, with_language
 from leafspan.embedding import check_vectors
 from leafspan.errors import InvalidArgument
 from leafspan.files import FileReading
@@ -287,9 +287,20 @@ class View:
     adelete = awaiting(delete)
 
     @blocking
-    def documents(self) -> Flow[list[DocumentInfo]]:
-        """All documents, without their texts, in the order of their ids."""
-        return self._list_documents()
+    def documents(self, where: object = None) -> Flow[list[DocumentInfo]]:
+        """The documents that match a filter, without their texts, in the order of their ids.
+
+        Args:
+            where: Filter on their metadata, as in ``retrieve``. Default: all documents.
+
+        Raises:
+            InvalidArgument: if ``where`` is no filter.
+        """
+        condition = to_filter(where)
+        documents = yield from self._list_documents()
+        if condition is None:
+            return documents
+        return [each for each in documents if condition.matches(with_language(each.metadata, each.language), each.id)]
 
     adocuments = awaiting(documents, reads=True)
 

@@ -166,7 +166,7 @@ def test_a_document_that_is_deleted_meanwhile_has_no_lines(tmp_path, monkeypatch
         index.add([Document("bees", BEES), Document("tea", TEA)])
         before = index.documents()
         index.delete(["bees"])
-        monkeypatch.setattr(index, "documents", lambda: before)
+        monkeypatch.setattr(index, "documents", lambda _: before)
         assert found(agent_tools(index)[3], "tea") == [("tea", 3), ("tea", 4)]
 
 

@@ -7,28 +7,33 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
+import chromadb
 import numpy as np
 import pytest
+from langchain_chroma import Chroma
 from langchain_classic.retrievers.document_compressors import EmbeddingsFilter
 from langchain_classic.retrievers.self_query.base import SelfQueryRetriever
 from langchain_community.document_transformers import EmbeddingsRedundantFilter
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.indexing import InMemoryRecordManager, aindex, index
+from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableLambda
 from langchain_core.structured_query import Comparator, Comparison, StructuredQuery
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStore, VectorStoreRetriever
 from langchain_tests.integration_tests import VectorStoreIntegrationTests
 
 import leafspan
-from langchain_ext import AutoMergingRetriever, HybridRetriever, SpanVectorStore
+from langchain_ext import AutoMergingRetriever, HybridRetriever, RerankRetriever, SpanVectorStore, VectorRetriever
 from leafspan import F, Index, InvalidArgument
 from leafspan.errors import InvalidDocument
 from leafspan.private import Vault, private_view
 from tests.corpus import BEES, QUESTIONS, SPLITTER, TEA
 from tests.private.views.people import KEY, SpyEmbedder
 
+FAKE = DeterministicFakeEmbedding(size=5)
 FOX = Document(id="fox", page_content="The fox sleeps at noon.", metadata={"tenant": "a"})
 OWL = Document(id="owl", page_content="The owl sleeps by day.", metadata={"tenant": "b"})
 LONG = Document(id="bees", page_content=BEES, metadata={"topic": "animals"})
@@ -205,6 +210,105 @@ def test_maximal_marginal_relevance_matches_langchain(tmp_path: Path, lambda_mul
             vector = embedding.embed_query(question)
             assert [each.id for each in ours.max_marginal_relevance_search_by_vector(vector, **options)] == expected
         assert len(ours.max_marginal_relevance_search("one", k=9, fetch_k=3)) == 3
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {},
+        {"ids": "b"},
+        {"ids": ["c", "a", "gone"]},
+        {"where": {"n": {"$gt": 1}}},
+        {"where": {"n": 1}, "ids": ["b", "c"]},
+        {"limit": 2},
+        {"limit": 2, "offset": 1},
+        {"limit": 0},
+        {"offset": 9},
+        {"include": ["documents"]},
+        {"include": ["metadatas"]},
+        {"include": []},
+    ],
+)
+def test_documents_are_got_as_from_chroma(store: SpanVectorStore, asked: dict[str, Any]):
+    texts, metadatas, ids = ["one", "two", "three"], [{"n": 1}, {"n": 2}, {"n": 3, "title": "3"}], ["a", "b", "c"]
+    theirs = Chroma(client=chromadb.EphemeralClient(), collection_name=uuid4().hex, embedding_function=FAKE)
+    theirs.add_texts(texts, metadatas, ids)
+    store.add_texts(texts, metadatas, ids=ids)
+    expected = theirs.get(**asked)
+    theirs.delete_collection()
+    if asked.get("limit") == 0:  # which means all to Chroma
+        expected = {"ids": [], "documents": [], "metadatas": []}
+    assert store.get(**asked) == {name: expected[name] for name in ("ids", "documents", "metadatas")}
+
+
+def test_what_get_cannot_do_is_named_with_a_replacement(store: SpanVectorStore, kb: Index):
+    store.add_documents([LONG, FOX, OWL])
+    assert store.get()["ids"] == ["bees", "fox", "owl"]  # whole documents, not their leaves
+    assert store.get("bees")["documents"] == [BEES]
+    assert SpanVectorStore(kb.scoped(F("tenant") == "a")).get()["ids"] == ["fox"]
+    with pytest.raises(
+        InvalidArgument, match="get of SpanVectorStore has no option 'where_document'; no filter reads texts"
+    ):
+        store.get(where_document={"$contains": "fox"})
+    with pytest.raises(
+        InvalidArgument, match="include must have only documents and metadatas, got 'embeddings'; embed texts"
+    ):
+        store.get(include=["embeddings"])
+    with pytest.raises(InvalidArgument, match="limit must be a whole number >= 0, got -1"):
+        store.get(limit=-1)
+
+
+def test_options_of_chroma_are_named_with_a_replacement(store: SpanVectorStore, kb: Index, tmp_path: Path):
+    words = "no filter reads texts: find words with BM25Retriever, search_type='bm25' or the tool grep"
+    containing = {"where_document": {"$contains": "fox"}}
+    for search in (
+        store.similarity_search,
+        store.similarity_search_with_relevance_scores,
+        store.max_marginal_relevance_search,
+    ):
+        with pytest.raises(InvalidArgument, match=f"a search of SpanVectorStore has no option 'where_document'; {words}"):
+            search("fox", **containing)
+    with pytest.raises(InvalidArgument, match=words):
+        store.as_retriever(search_kwargs=containing).invoke("fox")
+    with pytest.raises(InvalidArgument, match=words):
+        store.as_retriever(search_type="hybrid", search_kwargs=containing)
+    for options in ({"collection_name": "a"}, {"collection_name": "a", "embedding_function": FAKE, "index": kb}):
+        with pytest.raises(
+            InvalidArgument, match=r"no option 'collection_name'; open an index first: .*Index.open\(path, name="
+        ):
+            SpanVectorStore(**options)
+    for make in (SpanVectorStore.from_texts, SpanVectorStore.from_documents):
+        with pytest.raises(InvalidArgument, match="has no option 'collection_name'; here it is 'name'"):
+            make([], None, path=tmp_path / "made", collection_name="a")
+    with SpanVectorStore.from_texts(["one"], FAKE, path=tmp_path / "made", name="a").index as made:
+        assert "'a'" in repr(made)
+
+
+async def test_retrievers_of_the_host_find_what_ours_find(store: SpanVectorStore):
+    store.add_documents([LONG, Document(id="tea", page_content=TEA, metadata={"topic": "tea"}), FOX, OWL])
+    near = VectorRetriever(index=store.index, k=20)
+    ours: dict[str, tuple[dict[str, Any], BaseRetriever]] = {
+        "similarity": ({"k": 6}, VectorRetriever(index=store.index, k=6)),
+        "mmr": (
+            {"k": 6, "fetch_k": 20, "lambda_mult": 0.3},
+            RerankRetriever(index=store.index, base=near, diversity=0.7, k=6),
+        ),
+        "similarity_score_threshold": (
+            {"k": 6, "score_threshold": 0.2},
+            VectorRetriever(index=store.index, k=6, min_score=0.2),
+        ),
+    }
+    for kind, (options, own) in ours.items():
+        for filter in (None, {"topic": "animals"}):
+            retriever = store.as_retriever(search_type=kind, search_kwargs={**options, "filter": filter})
+            for question in QUESTIONS:
+                expected = own.invoke(question, where=filter)
+                assert [each.page_content for each in retriever.invoke(question)] == [
+                    each.page_content for each in expected
+                ]
+                assert [each.page_content for each in await retriever.ainvoke(question)] == [
+                    each.page_content for each in expected
+                ]
 
 
 @pytest.mark.parametrize(

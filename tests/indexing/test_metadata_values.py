@@ -49,8 +49,38 @@ def test_an_index_offers_its_keys_and_their_values(tmp_path):
             index.values(7)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    "where",
+    [
+        F("topic") == "drinks",
+        {"year": {"$gte": 2020}},
+        ~F("tags").exists(),
+        F("doc_id") == "tea",
+        F("language") == "en",
+        None,
+    ],
+)
+def test_documents_are_listed_that_a_search_with_the_filter_finds(tmp_path, where):
+    with Index.open(tmp_path / "kb") as index:
+        index.add(
+            [
+                Document("tea", "Green tea is hot, and tastes of grass.", metadata={"topic": "drinks", "year": 2020}),
+                Document(
+                    "bees", "Bees dance for the others in the hive.", metadata={"topic": "animals", "tags": ["wings"]}
+                ),
+            ]
+        )
+        for view in (index, index.scoped(F("topic") == "drinks")):
+            found = {each.document_id for each in view.retrieve(None, "browse", where=where)}
+            assert [each.id for each in view.documents(where)] == sorted(found)
+        with pytest.raises(InvalidArgument):
+            index.documents("topic")
+
+
 async def test_the_asynchronous_twin_offers_the_same(shared_index: Index):
     assert await shared_index.avalues("topic") == shared_index.values("topic") != []
+    where = F("topic") == shared_index.values("topic")[0][0]
+    assert await shared_index.adocuments(where) == shared_index.documents(where) != []
 
 
 def test_a_tool_lists_the_values_and_not_those_that_documents_hide(tmp_path):

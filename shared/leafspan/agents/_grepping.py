@@ -13,9 +13,7 @@ from leafspan.agents._citations import LONGEST_FILTER, LONGEST_ID, PLACE, as_man
 from leafspan.agents._searching import DATA, filter_of_call
 from leafspan.agents._tool import AgentTool, Parameter, ToolResult
 from leafspan.checks import check_text, shown
-from leafspan.documents import with_language
 from leafspan.errors import DocumentNotFound, InvalidArgument
-from leafspan.filters import to_filter
 from leafspan.flows import Call, Flow
 from leafspan.view import View
 
@@ -52,10 +50,8 @@ def grep_tool(view: View, name: str, *, about: str, read: str, timeout: float | 
         end = inf if timeout is None else time.monotonic() + timeout / 2  # so that there is time to return what was found
         pattern, only, where, regex, ignore_case, limit = (arguments[each.name] for each in parameters)
         expression = line_expression(pattern, regex=regex, ignore_case=ignore_case)
-        condition = to_filter(filter_of_call(where))
-        documents = yield Call(view.documents, native=view.adocuments, what=name)
-        metadata = {each.id: with_language(each.metadata, each.language) for each in documents if only in (None, each.id)}
-        ids = [id_ for id_, values in metadata.items() if condition is None or condition.matches(values, id_)]
+        documents = yield Call(view.documents, (filter_of_call(where),), native=view.adocuments, what=name)
+        ids = [each.id for each in documents if only in (None, each.id)]
         if only is not None and not ids:
             yield Call(view.get, (only,), native=view.aget, what=name)  # raises if there is no such document
         lines, complete = yield from find_lines(view, ids, expression, limit, end)

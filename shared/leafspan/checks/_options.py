@@ -291,6 +291,8 @@ def _hint(owner: str, name: str, own: Collection[str], of_a_call: Collection[str
     ):
         itself = f"{limits[0]}=2"
         return f"; give its content, such as {f'{owner}(index=index, {itself})' if 'index' in own else itself}"
+    if name == "where_document":
+        return "; no filter reads texts: find words with BM25Retriever, search_type='bm25' or the tool grep"
     if name in _KINDS_OF_SEARCH and "index" in own and "strategy" not in own:
         return "; each kind of search has a retriever of its own, such as HybridRetriever or BM25Retriever"
     if (ours := _CONVERTED.get(name)) in own:
