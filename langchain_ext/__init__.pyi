@@ -1,5 +1,6 @@
 """leafspan's strategies as LangChain retrievers."""
 
+from .compressor import RelevantSegmentsCompressor
 from .deep_agents import IndexBackend as IndexBackend
 from .documents import leaf_documents, prompt_sources
 from .memory import LeafspanStore as LeafspanStore
@@ -52,6 +53,7 @@ __all__ = [
     "PropertyGraphRetriever",
     "PIIAwareRetriever",
     "SpanVectorStore",
+    "RelevantSegmentsCompressor",
     "as_tools",
     "as_tool",
     "leaf_documents",

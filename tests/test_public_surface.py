@@ -58,6 +58,7 @@ def test_both_adapters_offer_the_same_retrievers():
     assert set(langchain_ext.__all__) == {
         *RETRIEVERS,
         "SpanVectorStore",
+        "RelevantSegmentsCompressor",
         "as_tools",
         "as_tool",
         "leaf_documents",

@@ -24,7 +24,16 @@ from leafspan.hosting import _strategy_options as options
 from leafspan.hosting._docs import HostWords, described, described_as
 from leafspan.hosting._options import LastStrategy, check_base_retriever, check_index, is_plain, read_options, write_options
 from leafspan.hosting._retriever import NamedStrategyRetriever, StrategyRetriever, retriever_tool
-from leafspan.hosting._stored import HostObject, awith_ids, delete, recognise, split_into_leaves, to_documents, with_ids
+from leafspan.hosting._stored import (
+    HostObject,
+    awith_ids,
+    delete,
+    recognise,
+    relevant_segments,
+    split_into_leaves,
+    to_documents,
+    with_ids,
+)
 from leafspan.language_model import GenerateOptions, from_langchain, from_llamaindex, without_reasoning
 from leafspan.retrieval import CallOptions, check_timeout
 from leafspan.spans import SHOWN_TO_MODELS, citation, numbered_sources, shown_text
@@ -80,6 +89,7 @@ __all__ = [
     "read_options",
     "search_result",
     "recognise",
+    "relevant_segments",
     "retriever_tool",
     "run",
     "shown",

@@ -9,12 +9,16 @@ from typing import TypeVar
 
 from leafspan.checks import check_flag, shown
 from leafspan.documents import IndexSettings, OpenOptions, checked_keys, content_hash, is_single, to_document
+from leafspan.embedding import check_vectors, default_embedder, normalize, to_embedder
 from leafspan.errors import DocumentNotFound, InvalidArgument
 from leafspan.flows import Call, Flow
 from leafspan.indexing import NewVersion, split_document
-from leafspan.splitting import Splitter
-from leafspan.strategies import Reranked
-from leafspan.values import Chunk, Document, Leaf, Passage, run_of_id
+from leafspan.spans import runs_within_budget
+from leafspan.splitting import HierarchicalSplitter, Splitter
+from leafspan.strategies import RelevantSegments, Reranked
+from leafspan.strategies.scoring import relevances
+from leafspan.trace import EMPTY_TRACE
+from leafspan.values import Candidate, Chunk, Document, Leaf, Passage, run_of_id
 from leafspan.view import View
 
 T = TypeVar("T")
@@ -113,6 +117,32 @@ def split_into_leaves(document: Document, splitter: Splitter) -> list[Leaf]:
     """The leaves that an index with this splitter would make, with the same texts, places and ids."""
     settings = IndexSettings.made(OpenOptions(splitter))
     return list(split_document(NewVersion(document, content_hash(document)), settings).leaves)
+
+
+def relevant_segments(
+    texts: Sequence[str], question: str, embedder: object, budget: int
+) -> Flow[list[tuple[int, int, int, float]]]:
+    """What ``RelevantSegments`` over ``Vector`` finds in texts, without an index, best first.
+
+    Each is the number of the text, the first character, the one after the last, and the cosine similarity of the best leaf.
+    """
+    documents = [Document(f"{number:09}", text) for number, text in enumerate(texts)]
+    leaves = {leaf.id: leaf for each in documents for leaf in split_into_leaves(each, HierarchicalSplitter())}
+    pieces = [texts[int(leaf.document_id)][leaf.start : leaf.end] for leaf in leaves.values()]
+    if not pieces:
+        return []
+    model = default_embedder() if embedder is None else to_embedder(embedder)
+    vectors = check_vectors((yield model.embed_documents(pieces)), pieces, name=model.name)
+    query = check_vectors((yield model.embed_queries([question])), [question], name=model.name)
+    scores = (normalize(vectors) @ normalize(query)[0]).tolist()
+    scored = zip(leaves.values(), scores, strict=True)
+    hits = [Candidate(leaf.span, score, EMPTY_TRACE, {}, leaf.words, leaf) for leaf, score in scored]
+    relevance = {hit.span: each for hit, each in zip(hits, relevances(scores), strict=True)}
+    hits.sort(key=lambda hit: hit.order)
+    like = RelevantSegments()
+    runs, _ = runs_within_budget(hits, budget, max_words=like.max_words, run_cost=like.run_cost, relevance=relevance)
+    ends = [(run, leaves[run.span.leaf_ids[0]], leaves[run.span.leaf_ids[-1]]) for run in runs]
+    return [(int(run.span.document_id), first.start, last.end, run.score) for run, first, last in ends]
 
 
 _PLACE = ("doc_id", "start", "end")
