@@ -293,12 +293,15 @@ class SpanVectorStore(VectorStore):
         wanted = [ids] if isinstance(ids, str) else ids
         listed = [each for each in self.index.documents(where) if wanted is None or each.id in wanted][first:end]
         if include is None or "documents" in include:
-            found = self.get_by_ids([each.id for each in listed])
+            documents = self.get_by_ids([each.id for each in listed])
         else:
-            found = [to_stored_document(StoredDocument(each.id, "", each.title, each.metadata)) for each in listed]
-        values = {"documents": [each.page_content for each in found], "metadatas": [each.metadata for each in found]}
-        asked = {kind: values[kind] if include is None or kind in include else None for kind in kinds}
-        return {"ids": [each.id for each in found], **asked}
+            documents = [to_stored_document(StoredDocument(each.id, "", each.title, each.metadata)) for each in listed]
+        values = [each.page_content for each in documents], [each.metadata for each in documents]
+        parts = zip(kinds, values, strict=True)
+        return {
+            "ids": [each.id for each in documents],
+            **{kind: part if include is None or kind in include else None for kind, part in parts},
+        }
 
     def similarity_search(self, query: str, k: int = 4, filter: object = None, **options: Any) -> list[Document]:
         """The Documents and passages nearest to a question, best first.
