@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import typer
 
-from leafspan.cli._config import config
 from leafspan.cli._console import (
     STDIN,
     CleanGroup,
@@ -50,7 +49,7 @@ from leafspan.cli._query import (
 )
 from leafspan.cli._sync import index, sync
 from leafspan.cli._tree import build_tree, show_tree
-from leafspan.cli._upkeep import adopt, check, copy, delete, repair, show
+from leafspan.cli._upkeep import adopt, check, config, copy, delete, repair, show
 
 __all__ = [
     "app",

@@ -1,4 +1,4 @@
-"""What keeps an index in order: ``leafspan show``, ``delete``, ``copy``, ``adopt``, ``check`` and ``repair``."""
+"""What keeps an index in order: ``leafspan show``, ``delete``, ``copy``, ``adopt``, ``check``, ``repair``, ``config``."""
 
 from __future__ import annotations
 
@@ -24,10 +24,15 @@ from leafspan.cli._options import (
     open_index,
     parse_filter,
 )
+from leafspan.config import config_text
+from leafspan.configuration import Config
 from leafspan.errors import DocumentNotFound, InvalidArgument
 from leafspan.index import Index
 from leafspan.indexing import Finding, summaries_of
 from leafspan.indexing.adopting import Adopted
+from leafspan.lexical import Analyzer, BM25Settings
+from leafspan.splitting import HierarchicalSplitter
+from leafspan.strategies import DEFAULT
 
 
 def show(kb: KnowledgeBase = DEFAULT_FOLDER, as_json: AsJson = False) -> None:
@@ -111,12 +116,8 @@ def copy(
     if as_json:
         print_json(asdict(copied))
         return
-    console().print(
-        plain(
-            f"{target}: {copied.documents:,} documents, {copied.leaves:,} leaves and {copied.summaries:,} summaries, as in "
-            f"{source}; {copied.written:,} documents were written"
-        )
-    )
+    counts = f"{copied.documents:,} documents, {copied.leaves:,} leaves and {copied.summaries:,} summaries, as in {source}"
+    console().print(plain(f"{target}: {counts}; {copied.written:,} documents were written"))
 
 
 def adopt(
@@ -251,3 +252,41 @@ def _print_findings(kb: str, findings: Sequence[Finding], *, repair: bool, every
 def _print_finding(finding: Finding, named: str, problem: str) -> None:
     state = plain("repaired     ", "green") if finding.repaired else plain("not repaired ", "red")
     console().print(state, plain(f"{named}: {problem}"), sep="")
+
+
+def config(
+    file: Annotated[
+        Path | None, typer.Argument(help="A configuration to check. By default the default configuration is printed.")
+    ] = None,
+    full: Annotated[bool, typer.Option("--full", help="Also print options with their default values.")] = False,
+    schema: Annotated[
+        bool, typer.Option("--schema", help="Print the JSON schema, which editors use to complete and check the file.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Check a configuration, and print it. Without a file, print the default configuration, which you can save and change.
+
+    Use the file with --config in other commands, and with Index.open(config=...) in programs.
+    """
+    if schema:
+        if file is not None or full:
+            raise InvalidArgument("give either a file or --schema: the schema is the same for all files")
+        print_json(Config.schema())
+        return
+    settings = _default() if file is None else Config.load(file)
+    if as_json:
+        print_json(settings.to_dict(full=full or file is None))
+        return
+    console().print(plain(config_text(settings.to_dict(full=full or file is None)).rstrip(), lines=True))
+
+
+def _default() -> Config:
+    return Config(
+        splitter=HierarchicalSplitter(),
+        context_sentences=0,
+        title_weight=0.3,
+        analyzer=Analyzer(),
+        bm25=BM25Settings(),
+        strategy=DEFAULT,
+        k=5,
+    )

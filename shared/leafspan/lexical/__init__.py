@@ -1,7 +1,6 @@
 """BM25 with exact scores at any time: texts become terms, terms become postings, and postings give scores."""
 
 from leafspan.lexical._analysis import (
-    AUTO,
     Analysis,
     Analyzer,
     describe_analyzer,
@@ -24,16 +23,14 @@ from leafspan.lexical._leaf_words import (
     plain_words_of,
     terms_digest,
 )
-from leafspan.lexical._numbers import other_numbers
 from leafspan.lexical._postings import AnotherTerm, build_postings, encode, length_of, merge_postings
 from leafspan.lexical._rank_bm25_engine import RankBM25
-from leafspan.lexical._ranking import Corpus, QueryTerms, Scores, best, score_reached_by
+from leafspan.lexical._ranking import Corpus, Scores, best, score_reached_by
 from leafspan.lexical._terms import NodeScores, starts_of
-from leafspan.lexical._tokens import find_plain_words, other_writings
+from leafspan.lexical._tokens import find_plain_words, other_numbers, other_writings
 from leafspan.lexical._variants import BM25Settings
 
 __all__ = [
-    "AUTO",
     "Analysis",
     "Analyzer",
     "AnotherTerm",
@@ -41,7 +38,6 @@ __all__ = [
     "Corpus",
     "LeafWords",
     "NodeScores",
-    "QueryTerms",
     "RankBM25",
     "Scores",
     "best",
