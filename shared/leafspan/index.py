@@ -170,21 +170,9 @@ class Index(View):
             raise InvalidArgument(
                 f"client must not be asynchronous here, got {shown(client)}: use `await Index.aopen(...)`"
             )
-        opening = _Opening(
-            path,
-            client,
-            name,
-            embedder,
-            OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25),
-            cache_dir,
-            embedding_cache,
-            create,
-            read_only,
-            timeout,
-            freshness,
-            on_damage,
-            unicode_errors,
-        )
+        options = OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25)
+        how = cache_dir, embedding_cache, create, read_only, timeout, freshness, on_damage, unicode_errors
+        opening = _Opening(path, client, name, embedder, options, *how)
         return (yield from cls._open(opening.configured(config)))
 
     @classmethod

@@ -70,7 +70,6 @@ def print_json(value: Any, *, one_line: bool = False) -> None:
 _STDOUT = Path("-")
 
 Force = Annotated[bool, typer.Option("--force", help="Replace an existing file.")]
-"""The type of the option ``--force``."""
 
 
 def is_standard_output(path: Path | None) -> bool:

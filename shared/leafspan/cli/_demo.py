@@ -23,7 +23,6 @@ from leafspan.strategies import Hybrid, RelevantSegments, Strategy, Tree, Vector
 from leafspan.values import Passage
 
 COMPARED = ("vector", "hybrid", "sentence-window", "auto-merging", "tree")
-"""The strategies that the demo compares."""
 
 _K = 5  # passages retrieved and compared; the first one is printed
 _MAX_REASONS = 2  # lines of an explanation
@@ -148,7 +147,6 @@ THEME = "How did ideas about combustion develop?"
 """A question that several places of one example text answer together, but none of them alone."""
 
 THEME_DOCUMENT = "Oxygen"
-"""That text's id."""
 
 THEME_PLACES = ((1810, 3872), (6293, 7088), (9683, 10503))
 """The first character, and the character after the last one, of the paragraphs that answer it.
@@ -220,8 +218,7 @@ def ask_langchain(index: Index, strategy: str, question: str, k: int) -> list[Fr
     named = STRATEGIES[strategy]
     retriever = getattr(langchain_ext, named.retriever)(index=index, k=k, **named.options)
     return [
-        _passage(document.id, document.metadata, document.metadata["score"], document.page_content)
-        for document in retriever.invoke(question)
+        _passage(each.id, each.metadata, each.metadata["score"], each.page_content) for each in retriever.invoke(question)
     ]
 
 

@@ -41,7 +41,6 @@ def named_index(text: str) -> str:
 _PASSWORD = re.compile(r"://[^@]*:.*@|password\s*=", re.IGNORECASE | re.DOTALL)  # also sslpassword
 _PLACE = "The index: a folder, or an address such as http://host:port/name or postgresql://user@host/database."
 KnowledgeBase = Annotated[str, typer.Option("--kb", help=_PLACE, parser=named_index, metavar="FOLDER")]
-"""The type of the option ``--kb``."""
 
 NewKnowledgeBase = Annotated[
     str, typer.Option("--kb", help=f"{_PLACE} A missing index is created.", parser=named_index, metavar="FOLDER")
@@ -69,7 +68,6 @@ EmbedderName = Annotated[
         metavar="NAME",
     ),
 ]
-"""The type of the option ``--embedder``."""
 
 
 def open_index(kb: str, embedder: str | None, **options: Any) -> Index:
@@ -78,7 +76,6 @@ def open_index(kb: str, embedder: str | None, **options: Any) -> Index:
 
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-"""The type of the option ``--json``."""
 
 Where = Annotated[
     str | None,
@@ -88,7 +85,6 @@ Where = Annotated[
         metavar="FILTER",
     ),
 ]
-"""The type of the option ``--where``."""
 
 ConfigFile = Annotated[
     Path | None,
@@ -96,7 +92,6 @@ ConfigFile = Annotated[
         "--config", help="A configuration in YAML or JSON: see `leafspan config`.", parser=named_path, metavar="FILE"
     ),
 ]
-"""The type of the option ``--config``."""
 
 
 def load_configs(files: Iterable[Path], taken: Collection[str]) -> dict[str, Config]:

@@ -13,13 +13,11 @@ from leafspan.lexical import Analysis, Analyzer, BM25Settings, describe_analyzer
 from leafspan.splitting import HierarchicalSplitter, Splitter, describe_splitter
 
 TITLE_WEIGHT = 0.3
-"""The default of ``title_weight``."""
 
 FORMAT = "4"
 """The index format. An index with another format cannot be opened."""
 
 TREE_SETTINGS = {"format": FORMAT, "kind": "tree"}
-"""The settings that are stored with an index's trees."""
 
 
 @dataclass(frozen=True, slots=True)

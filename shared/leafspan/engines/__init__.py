@@ -1,9 +1,9 @@
 """The stores in which leafspan keeps records: Chroma, PostgreSQL and Qdrant, and the interface for further ones."""
 
-from leafspan.engines._caller import Caller, in_one_line
+from leafspan.engines._caller import Caller
 from leafspan.engines._opening import connect, is_address, is_awaited, is_client, to_engine
 from leafspan.engines._port import MOST_RESULTS, Engine, Field, Near, Notes, Record, StaleRead, Table
-from leafspan.engines._tables import STEP, FlowEngine, FlowTable, is_engine
+from leafspan.engines._tables import STEP, FlowEngine, FlowTable
 
 __all__ = [
     "MOST_RESULTS",
@@ -19,10 +19,8 @@ __all__ = [
     "StaleRead",
     "Table",
     "connect",
-    "in_one_line",
     "is_address",
     "is_awaited",
     "is_client",
-    "is_engine",
     "to_engine",
 ]

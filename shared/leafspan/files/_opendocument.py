@@ -259,11 +259,8 @@ class _Rows:
                 rows = _number(cell, "table:number-rows-spanned")
                 if text or rows > 1 or columns > 1:
                     cells += [""] * blank
-                    cells += (
-                        [Cell(text, rows, seen)]
-                        if columns > 1 and seen
-                        else [Cell(text, rows) if rows > 1 else text] * seen
-                    )
+                    is_wide = columns > 1 and seen
+                    cells += [Cell(text, rows, seen)] if is_wide else [Cell(text, rows) if rows > 1 else text] * seen
                     blank = 0
                 else:
                     blank += seen

@@ -168,7 +168,6 @@ LANGUAGE_OF = {
     ".rb": "ruby",
     ".php": "php",
 }
-"""The language of a file, by its suffix."""
 
 
 def is_code(name: str) -> bool:

@@ -11,7 +11,6 @@ from leafspan.filters._conditions import (
     OneOf,
     Ordered,
     TextMatch,
-    all_of,
     any_of,
     instant,
 )
@@ -32,7 +31,6 @@ __all__ = [
     "Ordered",
     "TextMatch",
     "Where",
-    "all_of",
     "any_of",
     "apply_policy",
     "constant",

@@ -20,7 +20,6 @@ LIMITS = ("k", "candidates", "budget", "where")
 """Options of ``View.retrieve`` that a strategy may have, too. For a retriever they are options of the call."""
 
 CALL_OPTIONS = (*LIMITS, "min_score", "per_document")
-"""The options of a call of ``View.retrieve``."""
 
 
 class LastStrategy:

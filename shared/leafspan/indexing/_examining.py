@@ -103,11 +103,8 @@ def _interruption(row: Row) -> str:
 
 def _verdicts(store: Store, rows: Mapping[str, Row], leaves: _Leaves, options: Examination) -> Flow[dict[str, Verdict]]:
     """Return what is wrong with documents, by id. Reads leaves without the lock, so others may write meanwhile."""
-    documents = [
-        DocumentToCheck(row, leaves.get(row.document_id, {}))
-        for row in rows.values()
-        if row.version is not None or row.damage
-    ]
+    to_check = [row for row in rows.values() if row.version is not None or row.damage]
+    documents = [DocumentToCheck(row, leaves.get(row.document_id, {})) for row in to_check]
     if options.quick:
         documents = [each for each in documents if not each.has_all_ids]
     verdicts: dict[str, Verdict] = {}

@@ -269,14 +269,12 @@ class Moved:
 def moved_warning(pairs: Sequence[tuple[str, str]]) -> str:
     """Return the warning about new documents that have the text of others."""
     (new, old), count = pairs[0], len({new for new, _ in pairs})
-    what = (
-        "1 new document has the same text as a document"
-        if count == 1
-        else f"{count:,} new documents have the same texts as"
-    )
-    which = "whose file is" if count == 1 else "documents whose files are"
+    if count == 1:
+        what = "1 new document has the same text as a document whose file is"
+    else:
+        what = f"{count:,} new documents have the same texts as documents whose files are"
     return (
-        f"{what} {which} no longer there, such as {new!r} and {old!r}; if a folder was renamed or moved, delete the old "
+        f"{what} no longer there, such as {new!r} and {old!r}; if a folder was renamed or moved, delete the old "
         "ones: sync the old path with allow_empty=True (--allow-empty), or delete them by their ids"
     )
 

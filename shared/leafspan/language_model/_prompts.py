@@ -149,7 +149,6 @@ nothing else. Most questions: {count}.
 Question: {question}
 """,
 }
-"""The default prompt of each transformation."""
 
 
 def read_whole(answer: str, *, without: Iterable[str], count: int) -> list[str]:

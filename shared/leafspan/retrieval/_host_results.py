@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from leafspan.checks import shown
@@ -118,21 +119,8 @@ def _outside(request: AskHost, result: HostResult, score: float, rank: int) -> C
     """The candidate for a passage of another kind."""
     id_ = id_of_text(result.text) if result.id is None else result.id
     trace = Trace(hits=(TracedHit(0, score, request.name, rank),), kind=result.kind)
-    return outside_candidate(
-        Passage(
-            id_,
-            "",
-            None,
-            None,
-            result.text,
-            score,
-            dict(result.metadata),
-            trace,
-            kind=result.kind,
-            origin=result.origin,
-            hidden=result.hidden,
-        )
-    )
+    passage = Passage(id_, "", None, None, result.text, score, dict(result.metadata), trace, kind=result.kind)
+    return outside_candidate(replace(passage, origin=result.origin, hidden=result.hidden))
 
 
 def _once(candidates: Iterator[Candidate]) -> list[Candidate]:

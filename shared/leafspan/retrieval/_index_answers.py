@@ -181,13 +181,8 @@ class IndexAnswers:
         if request.where is None and self._reader.scope is None and self._indexes.vectors is None:
             nearest = yield from self._reader.search(request.vectors, request.count)
             if not (yield from misses_some(self._reader, nearest, request.count, complete=request.complete)):
-                return [
-                    [
-                        scored(self._candidate(stored), stored.score, "vector", rank)
-                        for rank, stored in enumerate(row[: request.most], start=1)
-                    ]
-                    for row in nearest.rows
-                ]
+                ranked = (enumerate(row[: request.most], start=1) for row in nearest.rows)
+                return [[scored(self._candidate(each), each.score, "vector", rank) for rank, each in row] for row in ranked]
             exact = True
         rows = yield from self._nearest(request, most=request.most, complete=request.complete, exact=exact)
         hits = [[(hit.leaf, hit.score) for hit in row[: request.most]] for row in rows]

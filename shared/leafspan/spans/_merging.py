@@ -13,7 +13,6 @@ from leafspan.trace import EMPTY_TRACE, Filled, KeptApart, Merge, Trace
 from leafspan.values import Ancestor, Candidate, Leaf, Span
 
 SCORES: dict[str, Callable[[Sequence[float]], float]] = {"mean": fmean, "max": max}
-"""The functions from the scores of children to the score of their merged parent, by name."""
 
 
 @dataclass(frozen=True, slots=True)

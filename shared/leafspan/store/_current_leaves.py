@@ -111,10 +111,5 @@ def parsed(id_: str) -> LeafId:
 def hits_of(rows: Iterable[Iterable[Near]], current: Current) -> list[list[Hit]]:
     """The current hits of a search, best first."""
     leaves = current.leaves
-    return [
-        sorted(
-            (Hit(leaves[record.id], similarity) for record, similarity in row if record.id in leaves),
-            key=lambda hit: hit.order,
-        )
-        for row in rows
-    ]
+    hits = ([Hit(leaves[record.id], similarity) for record, similarity in row if record.id in leaves] for row in rows)
+    return [sorted(row, key=lambda hit: hit.order) for row in hits]

@@ -21,7 +21,6 @@ from leafspan.values import Leaf, LeafId
 OnDamage = Literal["raise", "skip"]
 
 REMEDY = "call repair(), then add the document again"
-"""How to repair a damaged document."""
 
 
 @dataclass(slots=True)

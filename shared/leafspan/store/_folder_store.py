@@ -237,16 +237,10 @@ class FolderStore:
         if damage.in_use and repair:
             with (yield from self.start_writing(timeout, None)):  # nobody else writes with the client that is closed
                 folder.let_go(deadline_after(timeout))
-        return {
-            **{
-                name: f"{count} writes are in Chroma's log that its tables refuse, so that nothing else can be written"
-                for name, count in damage.refused.items()
-            },
-            **{
-                name: f"Chroma's vectors were damaged while they were in use ({files})"
-                for name, files in damage.in_use.items()
-            },
-        }
+        refused = "writes are in Chroma's log that its tables refuse, so that nothing else can be written"
+        problems = {name: f"{count} {refused}" for name, count in damage.refused.items()}
+        in_use = "Chroma's vectors were damaged while they were in use"
+        return problems | {name: f"{in_use} ({files})" for name, files in damage.in_use.items()}
 
     def rows(self) -> Flow[Mapping[str, Row]]:
         """The rows of all documents, by stored id, with damaged ones marked."""

@@ -15,7 +15,6 @@ from leafspan.errors import DamagedIndex, IndexMismatch
 from leafspan.flows import Flow
 
 LEAVES_NOTES = {"made_by": "leafspan"}
-"""The notes on the table with an index's leaves."""
 
 _BYTES = 4  # bytes per number of a vector
 _RESTORE = "restore the index from a backup, or add the documents to a new one"

@@ -96,12 +96,9 @@ class Ensemble(Strategy):
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
         """All retrievers run at once."""
         deep = replace(context.for_base, candidates=max(context.candidates, self.min_candidates or 0))
-        answers: list[StrategyResults] = yield RunStrategies(
-            tuple(
-                StrategyRun(retriever, queries, deep, timeout)
-                for retriever, timeout in zip(self.retrievers, self._timeouts, strict=True)
-            )
-        )
+        with_timeouts = zip(self.retrievers, self._timeouts, strict=True)
+        runs = tuple(StrategyRun(retriever, queries, deep, timeout) for retriever, timeout in with_timeouts)
+        answers: list[StrategyResults] = yield RunStrategies(runs)
         names = self.names or _readable_names(self.retrievers)
         weights = self.weights or [1.0] * len(self.retrievers)
         called = [f"retriever {number} ({name})" for number, name in enumerate(names, start=1)]

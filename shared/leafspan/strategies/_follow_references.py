@@ -159,12 +159,9 @@ class FollowReferences(Strategy):
                 numbers.setdefault(name, []).append(number)
         if numbers:
             own = replace(context, k=self.per_reference)
-            outcomes: list[StrategyResults] = yield RunStrategies(
-                tuple(
-                    StrategyRun(self.targets[name], [queries[number] for number in of], own, self.timeout)
-                    for name, of in numbers.items()
-                )
-            )
+            calls = ((self.targets[name], [queries[number] for number in of]) for name, of in numbers.items())
+            runs = tuple(StrategyRun(target, some, own, self.timeout) for target, some in calls)
+            outcomes: list[StrategyResults] = yield RunStrategies(runs)
             called = [f"target {name!r}" for name in numbers]
             results, failed = split_failures(called, outcomes, on_failure=self.on_failure, owner="FollowReferences")
             for (name, of), rows in zip(numbers.items(), results, strict=True):

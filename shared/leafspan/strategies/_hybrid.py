@@ -189,12 +189,8 @@ class Hybrid(Strategy):
         documents = tuple(dict.fromkeys(each.leaf.document_id for each, _ in best))
         answered, least = pool.probability_of_an_answer, self.min_answer_probability
         if least is not None and answered < least:
-            yield NoteWhyEmpty(
-                query,
-                f"the probability that the index holds an answer is {shown_below(answered, least)}, below "
-                f"min_answer_probability={least:g}",
-                documents,
-            )
+            held = f"the probability that the index holds an answer is {shown_below(answered, least)}"
+            yield NoteWhyEmpty(query, f"{held}, below min_answer_probability={least:g}", documents)
         elif self.min_score is not None and best and best[0][1] < self.min_score:
             yield from note_too_low(query, self.min_score, best[0][1], documents)
 

@@ -373,11 +373,7 @@ def _vectors(results: Sequence[Candidate]) -> StrategyFlow[Any]:
     import numpy as np
 
     ids = tuple(dict.fromkeys(id_ for candidate in results if candidate.outside is None for id_ in candidate.span.leaf_ids))
-    texts = tuple(
-        dict.fromkeys(
-            candidate.outside.text for candidate in results if candidate.outside and candidate.outside.text.strip()
-        )
-    )
+    texts = tuple(dict.fromkeys(each.outside.text for each in results if each.outside and each.outside.text.strip()))
     loaded: Sequence[Any] = (yield LoadVectors(ids)) if ids else ()
     embedded: Sequence[Any] = (yield Embed(texts)) if texts else ()
     length = len(loaded[0]) if ids else len(embedded[0]) if texts else 1

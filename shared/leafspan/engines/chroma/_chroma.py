@@ -243,6 +243,8 @@ def check_process(process: int) -> None:
 
 def _note_what_the_parent_used() -> None:
     """In a forked process: register the parent's embedded Chromas, including those that leafspan did not open."""
+    import ctypes
+
     shared = getattr(sys.modules.get("chromadb.api.shared_system_client"), "SharedSystemClient", None)
     systems = list(getattr(shared, "_identifier_to_system", {}).values())
     embedded = [system for system in systems if "fastapi" not in str(system.settings.chroma_api_impl)]
@@ -250,14 +252,8 @@ def _note_what_the_parent_used() -> None:
         _users[:] = [os.getppid()]
     for system in embedded:
         for component in list(getattr(system, "_instances", {}).values()):
-            _keep_for_ever(getattr(component, "bindings", None))
-
-
-def _keep_for_ever(thing: object) -> None:
-    """Never delete an object. Chroma's objects wait for their threads when Python deletes them at exit."""
-    import ctypes
-
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
+            # Never deleted: Chroma's objects wait for their threads when Python deletes them at exit.
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(getattr(component, "bindings", None)))
 
 
 if hasattr(os, "register_at_fork"):
