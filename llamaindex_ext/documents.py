@@ -27,7 +27,7 @@ from leafspan.hosting import SHOWN_TO_MODELS, citation, numbered_sources, shown,
 _NODE, TYPE, SOURCE = "_node", "_node_type", "ref_doc_id"
 """Keys of a node's document: the rest of the node as JSON, its class, and the id of its source."""
 _KEPT = (_NODE, TYPE, SOURCE)
-_NOT_KEPT: Any = {"id_": True, "text": True, "text_resource": {"text"}, "embedding": True, "text_embedding": True}
+_NOT_KEPT: Any = {"id_": True, "text": True, "text_resource": {"text"}, "embedding": True}
 _ESCAPED = re.compile(r"\\(?:u[0-9a-f]{4}|.)")
 
 

@@ -125,6 +125,7 @@ def everything() -> list[BaseNode]:
             image_resource=MediaResource(path="a"),
         ),
         TextNode(id_="empty", text=""),
+        Document(id_="blank", text=""),
     ]
 
 
@@ -148,6 +149,17 @@ def test_what_is_kept_of_a_node_is_hidden_from_models_and_from_other_retrievers(
     assert set(kb.get("full").hidden) == {"_node", "_node_type", "ref_doc_id", "title"}
     for found in HybridRetriever(kb).retrieve("Of a fox, an owl, tea or salt?"):
         assert not {"_node", "_node_type", "ref_doc_id"} & {*found.metadata, *found.node.excluded_llm_metadata_keys}
+
+
+def test_no_text_is_stored_twice(store: SpanVectorStore, kb: Index):
+    file = Document(id_="file", text="The fox sleeps.", metadata={"about": "foxes"})
+    part = TextNode(id_="part", text="The fox", metadata={"about": "foxes"})
+    part.relationships[NodeRelationship.SOURCE] = file.as_related_node_info()
+    store.add([file, part])
+    for id_ in ("file", "part"):
+        kept = str(kb.get(id_).metadata["_node"])
+        assert ("fox " in kept, kept.count("foxes")) == (False, 1)
+    assert store.get_nodes(["file", "part"]) == [file, part]
 
 
 def test_a_node_of_a_known_id_replaces_the_other(store: SpanVectorStore, kb: Index):
@@ -180,6 +192,9 @@ def test_of_a_longer_node_passages_are_found_if_the_index_cuts_it(kb: Index):
     assert not {"_node", "_node_type", "ref_doc_id"} & {*passage.metadata, *passage.excluded_llm_metadata_keys}
     assert passage.text == BEES[passage.start_char_idx : passage.end_char_idx] != BEES
     assert store.get_nodes([passage.node_id, "long"]) == [passage, long.model_copy(update={"embedding": None})]
+    whole = SpanVectorStore(kb)
+    whole.add([long])  # again, as one leaf
+    assert whole.query(asked(QUESTIONS[0])).nodes == whole.get_nodes(["long"])
     with pytest.raises(InvalidArgument, match="passage id"):
         store.delete_nodes([passage.node_id])
 
@@ -257,8 +272,9 @@ def test_filters_find_what_they_find_in_llamaindexs_simple_store(store: SpanVect
 def test_filters_on_the_source_are_as_in_llamaindexs_stores(store: SpanVectorStore, key: str, peer: int):
     theirs = peers()[peer]
     for each in (theirs, store):
-        each.add(THREE)
-    for operator, value in (("==", "animals"), ("!=", "animals"), ("in", ["drinks", "x"]), ("nin", ["drinks"])):
+        each.add([*THREE, text("lone", "It is noon.")])
+    operators: list[tuple[str, Any]] = [("==", "animals"), ("!=", "animals"), ("in", ["drinks", "x"]), ("nin", ["drinks"])]
+    for operator, value in operators + [("is_empty", None), ("text_match", "nimal")] * (peer == 0):
         filters = by(key, value, operator)
         vector = embed(["noon"])[0]
         expected = theirs.query(VectorStoreQuery(query_embedding=vector, similarity_top_k=9, filters=filters)).ids
@@ -323,6 +339,17 @@ def test_the_same_nodes_are_deleted_as_in_llamaindexs_stores(store: SpanVectorSt
     assert [info.id for info in kb.documents()] == ["fox", "owl"]
 
 
+def test_varied_results_come_from_four_times_as_many(store: SpanVectorStore):
+    store.add([text(f"{a}-{b}", f"{a} {b}") for a in WORDS for b in WORDS if a < b])
+    query = asked("the fox and the owl at noon", k=3, mode="mmr")
+    near = store.query(asked(query.query_str, k=3))
+    assert store.query(query) == store.query(query, mmr_prefetch_factor=4) == store.query(query, mmr_prefetch_k=12)
+    assert store.query(query).ids != near.ids
+    assert sorted(store.query(query, mmr_prefetch_k=1).ids or ()) == sorted(near.ids or ())
+    query.mmr_threshold = 1.0
+    assert store.query(query).ids == near.ids
+
+
 # LlamaIndex's programs
 
 
@@ -372,6 +399,9 @@ def test_an_embedding_of_another_model_is_not_used(store: SpanVectorStore):
         "tea",
         pytest.approx(store.query(asked("What is hot tea?", k=1)).similarities[0]),
     )
+    bundle = QueryBundle("What is hot tea?")
+    retriever.retrieve(bundle)
+    assert bundle.embedding is None  # the host has not embedded it
     bundle = QueryBundle("What is hot tea?", embedding=[1.0, 2.0])
     assert [each.node_id for each in retriever.retrieve(bundle)] == ["tea"]
 
@@ -384,11 +414,25 @@ async def test_the_embed_model_embeds_as_the_index_does(store: SpanVectorStore, 
     assert model.get_query_embedding("the fox") == await model.aget_query_embedding("the fox")
     assert await model.aget_text_embedding("the fox") == pytest.approx(embed(["the fox"])[0])
     assert (model.class_name(), "index" in model.to_dict(), store.client) == ("IndexEmbedding", False, kb)
+    assert "embed" in model.model_name
     store.add(THREE)
     vector = model.get_query_embedding("What is hot tea?")
     assert store.query(VectorStoreQuery(query_embedding=vector, similarity_top_k=3)) == store.query(
         asked("What is hot tea?", k=3)
     )
+
+
+def test_the_embed_model_embeds_questions_as_questions(tmp_path: Path):
+    class OfTwoKinds:
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            return [[1.0, 0.0] for _ in texts]
+
+        def embed_query(self, text: str) -> list[float]:
+            return [0.0, 1.0]
+
+    with Index.open(tmp_path / "kb", embedder=OfTwoKinds()) as kb:
+        model = SpanVectorStore(kb).embed_model
+        assert (model.get_query_embedding("fox"), model.get_text_embedding("fox")) == ([0.0, 1.0], [1.0, 0.0])
 
 
 async def test_an_index_of_llamaindex_is_filled_changed_and_asked(store: SpanVectorStore, kb: Index, tmp_path: Path):
@@ -456,9 +500,10 @@ def test_alpha_is_the_share_of_the_vectors(store: SpanVectorStore):
 
 def test_numbers_of_results_of_a_mode_come_first(store: SpanVectorStore):
     store.add(THREE)
-    numbers = {"sparse_top_k": 2, "hybrid_top_k": 1}
-    counts = {mode: len(store.query(asked(mode=mode, **numbers)).ids or ()) for mode in ("default", "sparse", "hybrid")}
-    assert counts == {"default": 3, "sparse": 2, "hybrid": 1}
+    numbers, modes = {"sparse_top_k": 2, "hybrid_top_k": 1}, ("default", "sparse", "text_search", "hybrid")
+    counts = {mode: len(store.query(asked(mode=mode, **numbers)).ids or ()) for mode in modes}
+    assert counts == {"default": 3, "sparse": 2, "text_search": 2, "hybrid": 1}
+    assert store.query(asked(doc_ids=[], node_ids=[])) == store.query(asked())
 
 
 @pytest.mark.parametrize(
