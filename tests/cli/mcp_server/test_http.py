@@ -13,7 +13,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from mcp import Client
+from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 from typer.testing import CliRunner
 
@@ -77,6 +77,10 @@ async def test_a_client_finds_reads_and_cites_a_passage_and_cannot_leave_the_sco
         assert "Karl von Frisch decoded the dance." in read["text"]
         outside = await client.call_tool("read", {"document_id": "vault.md"})
         assert (outside.is_error, outside.content[0].text) == (True, "there is no document 'vault.md' in the index")
+        (resource,) = (await client.list_resources()).resources
+        assert "Karl von Frisch" in (await client.read_resource(resource.uri)).contents[0].text
+        with pytest.raises(MCPError, match=r"there is no document 'vault\.md' in the index"):
+            await client.read_resource(resource.uri.replace("bees", "vault"))
 
 
 @pytest.mark.parametrize(
