@@ -308,7 +308,7 @@ class View:
     def values(self, key: str | None = None) -> Flow[list[tuple[Any, int]]]:
         """The values of a metadata key, each with its number of documents, most frequent first, to offer them as filters.
 
-        Values of lists count one by one.
+        Values of lists count one by one. ``language`` is the detected one, as in filters.
 
         Args:
             key: The key. Default: None, the keys themselves are listed.

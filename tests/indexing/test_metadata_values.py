@@ -45,6 +45,8 @@ def test_an_index_offers_its_keys_and_their_values(tmp_path):
         assert index.values("tags") == [("honey", 1), ("wings", 1)]
         assert index.values("missing") == []
         assert index.scoped(F("year") == 2020).values("topic") == [("drinks", 1)]
+        index.add(Document("thé", "Le thé vert est une boisson que les gens boivent chaque matin dans tout le pays."))
+        assert index.values("language") == [("fr", 1)]  # filters have the detected language, too
         with pytest.raises(InvalidArgument, match="key must be a string, got 7"):
             index.values(7)  # type: ignore[arg-type]
 

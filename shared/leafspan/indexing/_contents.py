@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from leafspan.checks import STRUCTURE_KEY, check_whole, is_unicode, shown
-from leafspan.documents import IndexSettings, content_hash, copy_metadata
+from leafspan.documents import IndexSettings, content_hash, copy_metadata, with_language
 from leafspan.embedding import CheckedEmbedder
 from leafspan.engines import StaleRead
 from leafspan.errors import DocumentNotFound, InvalidArgument
@@ -163,8 +163,9 @@ def value_counts(documents: Iterable[DocumentInfo], key: str | None, *, hidden: 
     """A metadata key's values, or all keys, each with its number of documents, most frequent first."""
     counts: Counter[tuple[bool, Any]] = Counter()
     for each in documents:
-        keys = [name for name in each.metadata if hidden or name not in each.hidden]
-        value = keys if key is None else each.metadata[key] if key in keys else []
+        metadata = with_language(each.metadata, each.language)
+        keys = [name for name in metadata if hidden or name not in each.hidden]
+        value = keys if key is None else metadata[key] if key in keys else []
         # Filters compare numbers of all types, but True is not 1.
         counts.update({(isinstance(item, bool), item) for item in (value if isinstance(value, list) else [value])})
     return sorted(((value, count) for (_, value), count in counts.items()), key=lambda entry: (-entry[1], str(entry[0])))
