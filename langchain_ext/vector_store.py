@@ -28,7 +28,6 @@ from leafspan import Document as StoredDocument
 from leafspan import Index, InvalidArgument, Query, Rerank, Strategy, Vector, View
 from leafspan.hosting import (
     arun,
-    awith_ids,
     check_choice,
     check_flag,
     check_index,
@@ -253,11 +252,11 @@ class SpanVectorStore(VectorStore):
         Raises:
             InvalidArgument: if ``ids`` is not a list of strings.
         """
-        return [to_stored_document(each) for each in with_ids(self.index, ids)]
+        return [to_stored_document(each) for each in run(with_ids(self.index, ids))]
 
     async def aget_by_ids(self, ids: Sequence[str], /) -> list[Document]:
         """Like ``get_by_ids``."""
-        return [to_stored_document(each) for each in await awith_ids(self.index, ids)]
+        return [to_stored_document(each) for each in await arun(with_ids(self.index, ids))]
 
     def get(
         self,

@@ -25,7 +25,6 @@ from leafspan.hosting import (
     Call,
     Flow,
     arun,
-    awith_ids,
     check_choice,
     check_flag,
     check_index,
@@ -221,11 +220,11 @@ class SpanVectorStore(BasePydanticVectorStore):
         Raises:
             InvalidArgument: if an argument is of a wrong type.
         """
-        return [to_stored_node(each) for each in with_ids(self.index, run(self._ids(node_ids, filters)))]
+        return [to_stored_node(each) for each in run(with_ids(self.index, run(self._ids(node_ids, filters))))]
 
     async def aget_nodes(self, node_ids: list[str] | None = None, filters: MetadataFilters | None = None) -> list[BaseNode]:
         """Like ``get_nodes``."""
-        return [to_stored_node(each) for each in await awith_ids(self.index, await arun(self._ids(node_ids, filters)))]
+        return [to_stored_node(each) for each in await arun(with_ids(self.index, await arun(self._ids(node_ids, filters))))]
 
     def _ids(self, node_ids: list[str] | None, filters: Any) -> Flow[list[str]]:
         if filters is not None and filters != MetadataFilters(filters=[]):

@@ -26,7 +26,6 @@ from leafspan.hosting._options import LastStrategy, check_base_retriever, check_
 from leafspan.hosting._retriever import NamedStrategyRetriever, StrategyRetriever, retriever_tool
 from leafspan.hosting._stored import (
     HostObject,
-    awith_ids,
     delete,
     recognise,
     relevant_segments,
@@ -63,7 +62,6 @@ __all__ = [
     "agent_tool",
     "agent_tools",
     "arun",
-    "awith_ids",
     "changed_options",
     "check_base_retriever",
     "check_choice",

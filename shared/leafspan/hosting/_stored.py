@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -11,7 +10,7 @@ from leafspan.checks import check_flag, shown
 from leafspan.documents import IndexSettings, OpenOptions, checked_keys, content_hash, is_single, to_document
 from leafspan.embedding import check_vectors, default_embedder, normalize, to_embedder
 from leafspan.errors import DocumentNotFound, InvalidArgument
-from leafspan.flows import Call, Flow
+from leafspan.flows import Call, Flow, arun, run
 from leafspan.indexing import NewVersion, split_document
 from leafspan.spans import runs_within_budget
 from leafspan.splitting import HierarchicalSplitter, Splitter
@@ -46,39 +45,25 @@ def to_documents(
     return documents
 
 
-def with_ids(view: View, ids: Iterable[str]) -> list[Document | Passage]:
+def with_ids(view: View, ids: Iterable[str]) -> Flow[list[Document | Passage]]:
     """The existing documents and passages with these ids, in the order of the ids."""
-    return [each for id_ in _distinct(ids) if (each := _with_id(view, id_)) is not None]
-
-
-async def awith_ids(view: View, ids: Iterable[str]) -> list[Document | Passage]:
-    """Like ``with_ids``."""
-    stored = await asyncio.gather(*(_awith_id(view, id_) for id_ in _distinct(ids)))
+    stored = yield [Call(run, (_with_id(view, id_),), native=arun, what="") for id_ in _distinct(ids)]
     return [each for each in stored if each is not None]
 
 
-def _with_id(view: View, id_: str) -> Document | Passage | None:
+def _with_id(view: View, id_: str) -> Flow[Document | Passage | None]:
     try:
-        return view.get(id_)
+        document: Document = yield Call(view.get, (id_,), native=view.aget, what="get")
+        return document
     except DocumentNotFound:
         if not _is_of_leaves(id_):
             return None
+    options = {"before": 0, "after": 0}
     try:
-        return replace(view.surroundings(id_, before=0, after=0), outline=None)  # the passage has the requested id
+        passage: Passage = yield Call(view.surroundings, (id_,), options, native=view.asurroundings, what="get")
     except (DocumentNotFound, InvalidArgument):  # replaced, or never there
         return None
-
-
-async def _awith_id(view: View, id_: str) -> Document | Passage | None:
-    try:
-        return await view.aget(id_)
-    except DocumentNotFound:
-        if not _is_of_leaves(id_):
-            return None
-    try:
-        return replace(await view.asurroundings(id_, before=0, after=0), outline=None)
-    except (DocumentNotFound, InvalidArgument):
-        return None
+    return replace(passage, outline=None)  # the passage has the requested id
 
 
 def delete(view: View, ids: Iterable[str] | None, where: object) -> Flow[None]:
