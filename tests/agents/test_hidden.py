@@ -89,6 +89,23 @@ def test_a_private_view_hides_it_too(tmp_path: Path):
             assert SECRET not in said
 
 
+def test_lines_of_a_private_view_have_pseudonyms_unless_it_reveals_names(tmp_path: Path):
+    vault = Vault.open(tmp_path / "vault.db", bytes(range(32)))
+    with Index.open(tmp_path / "kb") as index:
+        private = private_view(index, vault, known=KNOWN, finder=())
+        private.add(Document("bees", "Karl von Frisch asked bees.", metadata={"by": "Karl von Frisch"}))
+        lines = {}
+        for reveal in (False, True):
+            grep = by_name(private_view(index, vault, known=KNOWN, finder=(), reveal=reveal))["grep"]
+            assert [each["line"] for each in grep.call({"pattern": "asked"}).content["lines"]] == [1]
+            lines[reveal] = [
+                *grep.call({"pattern": "Frisch"}).content["lines"],
+                *grep.call({"pattern": "asked", "where": 'F("by") == "Karl von Frisch"'}).content["lines"],
+            ]
+        assert "Frisch" not in str(lines[False])
+        assert [each["text"] for each in lines[True]] == ["Karl von Frisch asked bees."] * 2
+
+
 def test_what_a_result_of_another_source_hides_is_not_said(index):
     result = HostResult("web 1", "Tea is hot.", 1.0, {"url": SECRET, "topic": "tea"}, hidden=("url",))
 
