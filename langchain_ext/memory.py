@@ -131,9 +131,8 @@ class LeafspanStore(BaseStore):
             return None
 
     def _documents(self, prefix: tuple[str, ...]) -> Flow[list[DocumentInfo]]:
-        below = _below(prefix)  # not as a scope, since a view has ids of its own
-        documents = yield Call(self._index.documents, native=self._index.adocuments)
-        return [each for each in documents if below.matches(each.metadata)]
+        listed: list[DocumentInfo] = yield Call(self._index.documents, (_below(prefix),), native=self._index.adocuments)
+        return listed
 
     def _search(self, op: SearchOp) -> Flow[list[SearchItem]]:
         end = op.offset + op.limit
