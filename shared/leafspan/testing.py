@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from leafspan.checks import shown
 from leafspan.engines import Field, FlowEngine, FlowTable, Near, Record, to_engine
-from leafspan.flows import Flow, arun, run
+from leafspan.flows import Flow, arun, np, run
 
 __all__ = ["EngineLaws"]
 
@@ -191,8 +191,6 @@ class EngineLaws:
 
     def test_the_nearest_records_come_first(self, connect: Callable[[], Any]) -> None:
         """The cosine decides, not the vectors' lengths. Fields come with the records if they are requested."""
-        import numpy as np
-
         engine = self.open(connect)
         table = self.made(engine)
         numbers = np.random.default_rng(1)
@@ -309,8 +307,6 @@ def _numbered(numbers: Sequence[int]) -> list[Record]:
 
 def _check_equal(stored: Record, put: Record) -> None:
     """Check that a record is as it was put, including types: True is not 1."""
-    import numpy as np
-
     assert stored.text == put.text, f"the text of {shown(put.id)} was changed"
     metadata = ({key: _typed(value) for key, value in (each.metadata or {}).items()} for each in (stored, put))
     assert next(metadata) == next(metadata), f"the metadata of {shown(put.id)} were changed"
@@ -329,6 +325,4 @@ def _check_sorted(row: Sequence[Near]) -> None:
 
 
 def _unit(vectors: Any) -> Any:
-    import numpy as np
-
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)

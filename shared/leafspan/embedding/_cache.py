@@ -23,9 +23,9 @@ from platformdirs import user_cache_path
 from leafspan.checks import keep_whole, shown
 from leafspan.embedding._embedder import Embedder, EmbedderIdentity
 from leafspan.errors import InvalidArgument
+from leafspan.flows import np
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     Vector = NDArray[np.float32]
@@ -206,8 +206,6 @@ def _set_up(database: sqlite3.Connection) -> None:
 
 
 def _vectors_of(database: sqlite3.Connection, space: Space, keys: Sequence[bytes]) -> dict[bytes, Vector]:
-    import numpy as np
-
     stored = _find_space(database, space)
     if stored is None:
         return {}

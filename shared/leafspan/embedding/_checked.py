@@ -22,11 +22,10 @@ from leafspan.embedding._cache import CacheFile, Space, text_key
 from leafspan.embedding._embedder import PROBE, Embedder, EmbedderIdentity, recorded_embedder
 from leafspan.embedding._vectors import check_vectors
 from leafspan.errors import IndexMismatch, LeafspanError
-from leafspan.flows import METRICS, Call, Flow, instrument
+from leafspan.flows import METRICS, Call, Flow, instrument, np
 from leafspan.text import visible
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -173,8 +172,6 @@ class RetryingEmbedder:
         self._most = sys.maxsize  # texts of the largest batch that may be accepted
 
     def documents(self, texts: Sequence[str], dimension: int | None = None) -> Flow[NDArray[np.float32]]:
-        import numpy as np
-
         name = self._embedder.name
         with calling("the embedder", name, texts):
             if self._embedder.local:

@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from leafspan.checks import shown
 from leafspan.errors import InvalidArgument
-from leafspan.flows import Call, Flow
+from leafspan.flows import Call, Flow, np
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     Vectors = NDArray[np.float32]
@@ -133,14 +132,10 @@ class EmbedderIdentity:
     @property
     def vector(self) -> Vectors:
         """The vector for the probe text."""
-        import numpy as np
-
         return np.frombuffer(base64.b64decode(self.probe), dtype="<f4")
 
     def is_same(self, vector: Vectors) -> bool:
         """Whether a vector for the probe text has the stored dimension, and a cosine above 0.999 with the stored vector."""
-        import numpy as np
-
         stored = self.vector
         if len(stored) != len(vector):
             return False

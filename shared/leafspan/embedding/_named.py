@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from leafspan.embedding._embedder import Embedder
 from leafspan.errors import MissingExtra
+from leafspan.flows import np
 from leafspan.text import without_surrogates
 
 if TYPE_CHECKING:
@@ -55,8 +56,6 @@ def default_embedder() -> Embedder:
 
 
 def _word_llama_vectors(texts: list[str]) -> Any:
-    import numpy as np
-
     vectors = _loaded_word_llama().means(texts)
     # An empty text's vector has no direction. It stays zero, and a search finds it similar to no other vector.
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -74,8 +73,6 @@ class _WordLlama:
 
     def means(self, texts: Sequence[str]) -> Any:
         """Return the mean of the vectors of each text's tokens, or zero for a text without tokens."""
-        import numpy as np
-
         if len(texts) >= _MANY:
             # The same numbers as in half precision, which takes half the memory and loads sooner.
             self._vectors = self._vectors.astype(np.float32, copy=False)
@@ -135,8 +132,6 @@ class _MiniLM:
 
     def embed(self, texts: list[str]) -> Any:
         """Return the mean of the vectors of each text's tokens, scaled to length 1."""
-        import numpy as np
-
         encoded = self._tokenizer.encode_batch(without_surrogates(texts))
         means = np.zeros((len(texts), 384), np.float32)
         for rows in _batches(encoded):

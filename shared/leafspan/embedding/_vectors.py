@@ -9,9 +9,9 @@ from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from leafspan.checks import unusable
+from leafspan.flows import np
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 QUESTION_ERROR = 0.14
@@ -22,8 +22,6 @@ _SHORTEST, _LONGEST = 2.0**-31, 2.0**63  # between these lengths, squares in 32 
 
 def normalize(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     """Scale vectors, one in each row, to length 1. Vectors of length 0 have no direction and stay unchanged."""
-    import numpy as np
-
     lengths = _lengths(vectors)
     if _are_extreme(lengths).any():
         vectors = without_extremes(vectors)
@@ -36,8 +34,6 @@ def without_extremes(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 
     Their numbers are between -1 and 1 then, and the largest is at least 0.5. So their squares can be summed in 32 bits.
     """
-    import numpy as np
-
     extreme = _are_extreme(_lengths(vectors))
     if not extreme.any():
         return vectors
@@ -49,8 +45,6 @@ def without_extremes(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _lengths(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    import numpy as np
-
     with np.errstate(over="ignore"):  # infinity is longer than the longest
         return np.linalg.norm(vectors, axis=1)  # type: ignore[no-any-return]
 
@@ -69,8 +63,6 @@ class Codes(NamedTuple):
     @classmethod
     def of(cls, vectors: NDArray[np.float32]) -> Codes:
         """Make the codes of a matrix's rows."""
-        import numpy as np
-
         scales = (np.abs(vectors).max(axis=1, initial=0.0) / _LARGEST).astype(np.float32)
         numbers = np.rint(vectors / np.where(scales > 0, scales, 1)[:, None]).astype(np.int8)
         errors = np.linalg.norm(vectors - numbers * scales[:, None], axis=1)
@@ -79,8 +71,6 @@ class Codes(NamedTuple):
 
 def rotated(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     """Rotate vectors in a pseudo-random way, which depends only on their length. They get zeros up to a multiple of 8."""
-    import numpy as np
-
     turned: NDArray[Any] = np.pad(vectors, ((0, 0), (0, -vectors.shape[1] % 8))).view(np.complex64)
     for phases in _phases(turned.shape[1]):
         turned = np.fft.fft(turned * phases, norm="ortho")
@@ -90,8 +80,6 @@ def rotated(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 @cache
 def _phases(length: int) -> NDArray[np.complex64]:
     """Two rows of pseudo-random complex numbers of absolute value 1, the same with every version of numpy."""
-    import numpy as np
-
     drawn = Random(length)
     return np.exp([[2j * np.pi * drawn.random() for _ in range(length)] for _ in range(2)]).astype(np.complex64)
 
@@ -104,8 +92,6 @@ def signs_of(pieces: Callable[[], Iterable[NDArray[np.float32]]]) -> dict[str, N
 
     Source: Gao and Long, RaBitQ, SIGMOD 2024, section 3.
     """
-    import numpy as np
-
     (mean,) = rotated(np.mean([piece.mean(axis=0) for piece in pieces()], axis=0, keepdims=True))
     rows = []
     for piece in pieces():
@@ -126,8 +112,6 @@ def blend(texts: Any, heads: Any, head_of: Sequence[int | None], weight: float) 
     A head is a leaf's title and headings. If the head were put before the text, a long head would dominate a short leaf.
     With its own weight, its influence does not depend on lengths. Vectors of length 0 stay unchanged.
     """
-    import numpy as np
-
     blended = normalize(np.asarray(texts, dtype=np.float32))
     rows = [i for i, head in enumerate(head_of) if head is not None]
     if rows and weight:
@@ -157,8 +141,6 @@ class _Unusable(Exception):
 
 
 def _array_of(vectors: Any, count: int, dimension: int | None) -> NDArray[np.float32]:
-    import numpy as np
-
     try:
         array = np.asarray(vectors)
         is_numbers = array.dtype.kind in "fiuO"  # strings and bools would be converted to numbers

@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar
 from leafspan.checks import check_whole, shown
 from leafspan.engines._caller import LEAST_SECONDS, Caller
 from leafspan.engines._port import Engine, Field, Near, Notes, Record, Table
-from leafspan.flows import Flow
+from leafspan.flows import Flow, np
 
 T = TypeVar("T")
 
@@ -223,8 +223,6 @@ class CalledEngine(FlowEngine):
 
 def checked(records: Iterable[Record], ids: Collection[str] | None = None) -> dict[str, Record]:
     """Return an engine's records by id. With ``ids``, leave out others."""
-    import numpy as np
-
     wanted = None if ids is None else set(ids)
     by_id: dict[str, Record] = {}
     for record in records if isinstance(records, Iterable) else [records]:

@@ -26,9 +26,9 @@ from leafspan.filters._conditions import (
     value_of,
 )
 from leafspan.filters._expression import And, Joined, Not, Or, Where
+from leafspan.flows import np
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -65,8 +65,6 @@ class Column:
     """
 
     def __init__(self, values: Sequence[object]) -> None:
-        import numpy as np
-
         self._number_of: dict[Hashable, int] = {}
         self._values: list[object] = []
         self._sorted: dict[Callable[[object], Any], tuple[list[Any], NDArray[np.intp]]] = {}
@@ -100,8 +98,6 @@ class Column:
 
     def _with_numbers(self, numbers: Sequence[int] | NDArray[np.intp]) -> NDArray[np.bool_]:
         """Mask of the documents whose value has one of these numbers."""
-        import numpy as np
-
         matches = np.zeros(len(self._values), dtype=np.bool_)
         matches[numbers] = True
         return matches[self._numbers]
@@ -118,8 +114,6 @@ class Column:
 
     def _sorted_by(self, measure: Callable[[object], Any]) -> tuple[list[Any], NDArray[np.intp]]:
         """The measures of the values that have one, in ascending order, and the numbers of these values."""
-        import numpy as np
-
         if measure not in self._sorted:  # harmless if two threads sort
             measured = ((measure(value), number) for number, value in enumerate(self._values))
             ordered = sorted(each for each in measured if each[0] is not None)

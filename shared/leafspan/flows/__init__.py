@@ -1,4 +1,4 @@
-"""Runs flows: algorithms written once, without I/O, with a blocking driver and an asyncio driver."""
+"""Runs flows: algorithms written once, without I/O, with a blocking and an asyncio driver. Also imports numpy late."""
 
 from leafspan.flows._concurrent import (
     acall_within,
@@ -11,6 +11,7 @@ from leafspan.flows._concurrent import (
 )
 from leafspan.flows._flow import Call, Flow, arun, awaiting, blocking, driver_awaits, parameters_of, run
 from leafspan.flows._metrics import METRICS, instrument
+from leafspan.flows._numpy import np
 from leafspan.flows._progress import Progress
 from leafspan.flows._threads import in_thread, on_other_core
 
@@ -29,6 +30,7 @@ __all__ = [
     "in_thread",
     "instrument",
     "late",
+    "np",
     "on_other_core",
     "parameters_of",
     "run",

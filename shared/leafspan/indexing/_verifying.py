@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from leafspan.documents import IndexSettings
 from leafspan.embedding import Embed
 from leafspan.errors import DamagedIndex, IndexMismatch, StorageFailed
-from leafspan.flows import Call, Flow, Progress
+from leafspan.flows import Call, Flow, Progress, np
 from leafspan.indexing._examining import Examination, Finding
 from leafspan.indexing._vector_repair import embedded_again, write_vectors
 from leafspan.segments import Mirror, OpenSegment, are_same, vectors_at
@@ -106,8 +106,6 @@ _Pair = tuple[Any, Any]
 
 def _stored(store: Store, rows: Sequence[Row], *, with_vectors: bool) -> Flow[list[DocumentToWrite]]:
     """Return documents as stored, without those with missing leaves, which others have written since."""
-    import numpy as np
-
     ids = [id_ for row in rows for id_ in row.record_ids]
     read = partial(Reader.stored_records, ids=ids, fields=["text", "metadata"])
     vectors: dict[str, Any] = {}
@@ -209,8 +207,6 @@ def _choose_vectors(
 
 def _distance(vector: Any, other: Any) -> float:
     """Return the length of the difference of two vectors, scaled to length 1, or infinity if they cannot be compared."""
-    import numpy as np
-
     if vector.shape != other.shape or not np.isfinite(other).all():
         return float("inf")
     lengths = [max(float(np.linalg.norm(each)), 1e-30) for each in (vector, other)]

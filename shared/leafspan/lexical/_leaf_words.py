@@ -19,12 +19,12 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
+from leafspan.flows import np
 from leafspan.lexical._analysis import AUTO, Analysis, Analyzer, read_as
 from leafspan.lexical._postings import Postings, encode, end_offsets, in_smallest_type
 from leafspan.lexical._tokens import find_plain_words
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -42,8 +42,6 @@ def compared_text(analyzer: Analysis, reading: int, text: str) -> str:
 
 
 def build_leaf_words(texts: Iterable[str]) -> dict[str, NDArray[Any]]:
-    import numpy as np
-
     numbers: defaultdict[str, int] = defaultdict()
     numbers.default_factory = numbers.__len__
     words, counts = array("I"), array("I")
@@ -63,8 +61,6 @@ def merge_leaf_words(
     parts: Sequence[tuple[Mapping[str, NDArray[Any]], NDArray[np.bool_] | None]],
 ) -> dict[str, NDArray[Any]]:
     """Return the arrays for the kept leaves of all parts, part after part."""
-    import numpy as np
-
     numbers: dict[bytes, int] = {}
     kept_words, kept_counts = [np.empty(0, np.uint32)], [np.empty(0, np.int64)]
     for arrays, mask in parts:
@@ -95,8 +91,6 @@ class LeafWords:
 
     def of(self, leaves: Sequence[int]) -> tuple[NDArray[np.unsignedinteger[Any]], list[int]]:
         """Return the numbers of leaves' words, one leaf after the other, and each leaf's number of words."""
-        import numpy as np
-
         rows = np.asarray(leaves, np.intp)
         starts, ends = self._ends[rows].astype(np.intp), self._ends[rows + 1].astype(np.intp)
         counts = ends - starts
@@ -110,8 +104,6 @@ class LeafWords:
 
 
 def _assembled(words: NDArray[Any], counts: NDArray[Any], vocabulary: Sequence[bytes]) -> dict[str, NDArray[Any]]:
-    import numpy as np
-
     return {
         "leaf_words": in_smallest_type(words),
         "leaf_word_ends": end_offsets(counts),
@@ -134,8 +126,6 @@ def terms_digest(terms: Sequence[str]) -> int:
 
 def leaf_digests(arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.uint64]:
     """Return each leaf's digest. Digests take 8 bytes a leaf, and postings are read in portions."""
-    import numpy as np
-
     postings = Postings(arrays)
     digests = np.zeros(len(postings.lengths), dtype=np.uint64)
     hashes = np.fromiter((_hash(postings.word(place)) for place in range(postings.terms)), np.uint64, postings.terms)
@@ -150,8 +140,6 @@ def leaf_digests(arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.uint64]:
 
 @lru_cache(maxsize=100_000)
 def _of_term(term: str, count: int) -> int:
-    import numpy as np
-
     return int(_mixed(np.array([(_hash(encode(term)) + count * _STEP) & _MASK], dtype=np.uint64))[0])
 
 
@@ -160,8 +148,6 @@ def _hash(word: bytes) -> int:
 
 
 def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    import numpy as np
-
     mixed = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(_FIRST)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(_SECOND)
     return mixed ^ (mixed >> np.uint64(31))

@@ -21,10 +21,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from leafspan.flows import np
 from leafspan.lexical._tokens import HYPHENATED
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -48,8 +48,6 @@ def build_postings(
     leaves: Iterable[Sequence[str]], starts: NDArray[np.uint8] | None = None, readings: NDArray[np.uint8] | None = None
 ) -> dict[str, NDArray[Any]]:
     """Return the arrays of an index of leaves, which are numbered in order."""
-    import numpy as np
-
     numbers: defaultdict[str, int] = defaultdict()
     numbers.default_factory = numbers.__len__
     tokens, all_terms, lengths = array("I"), array("I"), array("I")
@@ -95,8 +93,6 @@ def assemble(
     counts: NDArray[Any],
 ) -> dict[str, NDArray[Any]]:
     """Return the arrays of an index, as listed at the top of this module."""
-    import numpy as np
-
     return {
         "lengths": in_smallest_type(lengths),
         "starts": starts,
@@ -158,8 +154,6 @@ class Postings:
     @cached_property
     def _heads(self) -> memoryview:
         """The first eight bytes of each term as a number, since few terms share them: most lookups read no term."""
-        import numpy as np
-
         ends = np.asarray(self._word_ends, np.int64)
         starts, lengths = ends[:-1], np.diff(ends)
         words, heads = np.asarray(self._words), np.zeros((self.terms, 8), np.uint8)
@@ -170,8 +164,6 @@ class Postings:
 
     def frequencies(self, mask: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
         """Return the number of leaves that have each term. With a mask, count only the marked leaves."""
-        import numpy as np
-
         row_ends = self.row_ends.astype(np.int64)
         if mask is None or not self.terms:
             return row_ends[1:] - row_ends[:-1]
@@ -185,23 +177,17 @@ def encode(term: str) -> bytes:
 
 def end_offsets(sizes: NDArray[Any]) -> NDArray[Any]:
     """Return a 0, followed by the end of each of several consecutive pieces, given their sizes."""
-    import numpy as np
-
     return in_smallest_type(np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]), at_least=np.uint32)
 
 
 def in_smallest_type(numbers: NDArray[Any], *, at_least: type[np.unsignedinteger[Any]] | None = None) -> NDArray[Any]:
     """Return the same numbers (>= 0) in the smallest unsigned type that holds them all, not smaller than ``at_least``."""
-    import numpy as np
-
     largest = np.min_scalar_type(int(numbers.max(initial=0)))
     return numbers.astype(np.promote_types(largest, at_least or np.uint8))
 
 
 def merge_postings(parts: Sequence[tuple[Mapping[str, NDArray[Any]], NDArray[np.bool_] | None]]) -> dict[str, NDArray[Any]]:
     """Return the arrays that ``build_postings`` gives for the kept leaves of all parts, part after part."""
-    import numpy as np
-
     kept: list[_KeptLeaves] = []
     for arrays, mask in parts:
         kept.append(_keep(Postings(arrays), mask, first=sum(len(part.lengths) for part in kept)))
@@ -241,8 +227,6 @@ class _KeptLeaves(NamedTuple):
 
 def _keep(part: Postings, mask: NDArray[np.bool_] | None, *, first: int) -> _KeptLeaves:
     """Return the part's leaves that the mask marks, numbered from ``first`` on."""
-    import numpy as np
-
     frequencies = part.frequencies(mask)
     words = [part.word(place) for place in np.flatnonzero(frequencies).tolist()]
     if mask is None:
@@ -257,8 +241,6 @@ def _keep(part: Postings, mask: NDArray[np.bool_] | None, *, first: int) -> _Kep
 
 def _in_both(one: Any, other: Any) -> Any:
     """Return the leaves that two terms have, and how often the rarer one occurs in each."""
-    import numpy as np
-
     if one is None or other is None:
         return None
     rows, places, other_places = np.intersect1d(one[0], other[0], assume_unique=True, return_indices=True)

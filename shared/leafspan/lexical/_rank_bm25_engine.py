@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from leafspan.checks import shown
 from leafspan.errors import InvalidArgument, MissingExtra
+from leafspan.flows import np
 from leafspan.lexical._postings import Postings
 from leafspan.lexical._ranking import Corpus, QueryTerms, Scores
 from leafspan.lexical._variants import BM25Settings
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -46,8 +46,6 @@ class RankBM25(Corpus):
         own: int | None = None,
     ) -> Scores:
         """Return all leaves' scores in the form of ``Corpus.score``, which also computes ``present`` and ``ideal``."""
-        import numpy as np
-
         if settings.variant != "okapi":
             raise InvalidArgument(f"rank-bm25 is for the variant okapi, got {shown(settings.variant)}")
         if settings.k1 == 0:

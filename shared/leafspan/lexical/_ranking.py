@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from leafspan.errors import InvalidArgument
+from leafspan.flows import np
 from leafspan.lexical._postings import Postings
 from leafspan.lexical._terms import (
     CountedLeaves,
@@ -26,7 +27,6 @@ from leafspan.lexical._terms import (
 from leafspan.lexical._variants import BM25Settings
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     Mask = NDArray[np.bool_]
@@ -133,8 +133,6 @@ class Corpus:
 
     def _mask_of(self, counted: CountedLeaves, reading: int | None) -> Mask | None:
         """Return one mask of the counted leaves with a reading, or None if these are all leaves."""
-        import numpy as np
-
         if counted.are_alike(reading) and all(mask is None for mask in counted.masks):
             return None
         masks = []
@@ -165,8 +163,6 @@ class Corpus:
         return scaled(weighed, counted, own)
 
     def _add_up(self, query_terms: WeighedTerms, settings: BM25Settings) -> Scores:
-        import numpy as np
-
         counted = query_terms.counted
         terms = [term for term in query_terms.terms if len(term.postings.rows)]
         scores = added_up([(term.postings.rows, term.postings.tf, term.weight) for term in terms], self.leaves)
@@ -203,8 +199,6 @@ class Corpus:
 
     def frequencies(self, terms: Iterable[str], counting: Mask | None = None) -> tuple[dict[str, int], int]:
         """Return the number of leaves that have each term, and the number of all leaves."""
-        import numpy as np
-
         counted = self._counted(counting)
         frequencies = {}
         for term in dict.fromkeys(terms):
@@ -225,8 +219,6 @@ class Corpus:
     def _look_up(
         self, term: str, alike: bool, counted: CountedLeaves, settings: BM25Settings
     ) -> Mapping[int | None, TermPostings]:
-        import numpy as np
-
         leaves, all_counts, lengths, readings = [np.zeros(0, np.intp)], [np.zeros(0, np.uint8)], [np.zeros(0, np.uint8)], []
         for part, mask in zip(self._parts, counted.masks, strict=True):
             if (posting := part.postings.find(term)) is not None:
@@ -257,8 +249,6 @@ class Corpus:
         self, lengths: NDArray[Any], counted: CountedLeaves, reading: int | None, settings: BM25Settings
     ) -> NDArray[np.float64]:
         """Return the norms of leaves with these lengths, as a new array. Norms for all live leaves are kept, by length."""
-        import numpy as np
-
         average = counted.group_of(reading).average
         if counted is not self._all_live or self._longest > _MOST_LENGTHS:
             return settings.norms(lengths, average)
@@ -270,8 +260,6 @@ class Corpus:
 
     def _terms_by_frequency(self, counted: Mask | None) -> NDArray[np.intp]:
         """Return, at index n > 0, the number of terms that n counted leaves have."""
-        import numpy as np
-
         if self._term_numbers is None:
             self._term_numbers = _number_terms(self.postings)
         terms = 1 + max(int(numbers.max(initial=-1)) for numbers in self._term_numbers)
@@ -284,8 +272,6 @@ class Corpus:
 
     def _counted(self, counting: Mask | None) -> CountedLeaves:
         """Return the live leaves that ``counting`` marks, or all live leaves."""
-        import numpy as np
-
         if counting is None and self._all_live is not None:
             return self._all_live
         last, counted = self._last_counted  # read both at once, since a query in another thread may count others
@@ -312,8 +298,6 @@ class Corpus:
 
 def best(scores: Scores, count: int, order: Callable[[NDArray[np.intp]], Any]) -> NDArray[np.intp]:
     """Return the best present leaves, best first. Equal ones are ordered by the number of ``order``, then by row."""
-    import numpy as np
-
     if count <= 0:
         return np.empty(0, np.intp)
     ranked = scores.scores if scores.marked is None else np.where(scores.marked, scores.scores, -np.inf)
@@ -340,8 +324,6 @@ def score_reached_by(count: int, scores: NDArray[Any]) -> float:
     Leaves are divided into groups, and the best score of each group is taken. At least one leaf in each of ``count``
     groups reaches the ``count``-th best of these scores. With few leaves, each is a group; with too few, negative infinity.
     """
-    import numpy as np
-
     if len(scores) < count:
         return -np.inf
     size = min(_GROUP, len(scores) // (2 * max(count, 1)) or 1)
@@ -359,8 +341,6 @@ class _Part(NamedTuple):
 
 def _number_terms(parts: Sequence[Postings]) -> list[NDArray[np.intp]]:
     """Number the terms of each part; a term has the same number in all parts."""
-    import numpy as np
-
     if len(parts) == 1:
         return [np.arange(parts[0].terms)]
     numbers: dict[bytes, int] = {}

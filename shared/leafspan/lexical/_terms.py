@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from leafspan.flows import np
 from leafspan.lexical._postings import AnotherTerm, Postings
 from leafspan.lexical._tokens import is_pair
 from leafspan.lexical._variants import BM25Settings
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     Mask = NDArray[np.bool_]
@@ -110,8 +110,6 @@ def scaled(terms: Sequence[Term], counted: CountedLeaves, own: int | None) -> We
 
 def nowhere(term: str, settings: BM25Settings) -> TermPostings:
     """Return a term that no leaf has. A pair of characters has half of its bound, since half of the pairs are no words."""
-    import numpy as np
-
     counts = np.zeros(0, np.uint8)
     bound = settings.max_tf(counts) + settings.absent
     return TermPostings(np.zeros(0, np.intp), counts, np.zeros(0), bound / 2 if is_pair(term) else bound)
@@ -119,8 +117,6 @@ def nowhere(term: str, settings: BM25Settings) -> TermPostings:
 
 def added_up(terms: Sequence[tuple[NDArray[np.intp], NDArray[np.float64], float]], count: int) -> NDArray[np.float64]:
     """Sum the scores of ``count`` leaves or nodes over the terms. Each term gives rows, their values, and a weight."""
-    import numpy as np
-
     if not terms:
         return np.zeros(count)
     numbers, amounts, weights = zip(*terms, strict=True)
@@ -158,8 +154,6 @@ SCALES = (PARENT, SECTION, DOCUMENT)
 
 def starts_of(leaves: Iterable[tuple[int, Sequence[int]]]) -> NDArray[np.uint8]:
     """Return the array ``starts``, from each leaf's ordinal and the first ordinals of its ancestors, parents first."""
-    import numpy as np
-
     starts = bytearray()
     for ordinal, ancestors in leaves:
         parent = ancestors[0] if ancestors else 0
@@ -180,8 +174,6 @@ class Nodes:
     """The nodes of a corpus."""
 
     def __init__(self, parts: Sequence[Postings]) -> None:
-        import numpy as np
-
         starts = np.concatenate([np.zeros(0, np.uint8), *(part.starts for part in parts)])
         lengths = np.concatenate([np.zeros(0, np.int64), *(part.lengths for part in parts)])
         scales = [_Scale.of((starts & scale) != 0, lengths) for scale in SCALES]
@@ -191,8 +183,6 @@ class Nodes:
 
     def count(self, counting: Mask | None) -> list[int]:
         """Return the number of counted nodes of each scale, at least 1."""
-        import numpy as np
-
         firsts = (scale.firsts for scale in self._scales)
         return [max(len(each) if counting is None else int(np.count_nonzero(counting[each])), 1) for each in firsts]
 
@@ -200,8 +190,6 @@ class Nodes:
         self, leaves: NDArray[np.intp], times: NDArray[Any], counts: Sequence[int], length: float, settings: BM25Settings
     ) -> list[NodeTerm]:
         """Return a term in each scale's nodes, from its counts in the leaves."""
-        import numpy as np
-
         settings = BM25Settings(settings.k1, settings.b)
         terms = []
         numbers: NDArray[Any] = leaves
@@ -231,8 +219,6 @@ class _Scale(NamedTuple):
     @classmethod
     def of(cls, begins: NDArray[np.bool_], lengths: NDArray[np.int64]) -> _Scale:
         """Return the nodes that start at the marked leaves, given each leaf's length."""
-        import numpy as np
-
         firsts = np.flatnonzero(begins)
         numbers = np.cumsum(begins, dtype=np.int32) - np.int32(1)
         return cls(numbers, firsts, np.append(firsts[1:], len(begins)) - 1, _sums(lengths, firsts).astype(np.int32))
@@ -240,8 +226,6 @@ class _Scale(NamedTuple):
 
 def _by_node(numbers: NDArray[np.int32], times: NDArray[Any]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Return each node's number and sum of times, given the node of each leaf, in order."""
-    import numpy as np
-
     begins = np.ones(len(numbers), np.bool_)
     np.not_equal(numbers[1:], numbers[:-1], out=begins[1:])
     places = np.flatnonzero(begins)
@@ -250,8 +234,6 @@ def _by_node(numbers: NDArray[np.int32], times: NDArray[Any]) -> tuple[NDArray[n
 
 def _sums(numbers: NDArray[Any], firsts: NDArray[np.intp]) -> NDArray[np.int64]:
     """Return the sum of each run of numbers, given where the runs start."""
-    import numpy as np
-
     # Most runs are short, and np.add.reduceat has a fixed cost for each.
     before = np.zeros(len(numbers) + 1, np.int64)
     np.cumsum(numbers, out=before[1:])

@@ -34,9 +34,9 @@ from typing import TYPE_CHECKING, Any
 
 from leafspan.checks import check_choice, check_number, shown
 from leafspan.errors import InvalidArgument
+from leafspan.flows import np
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 VARIANTS = ("lucene", "okapi", "bm25l", "bm25+")
@@ -104,8 +104,6 @@ class BM25Settings:
 
     def floor(self, leaves: int, frequencies: NDArray[Any]) -> float:
         """Return what replaces a negative idf in okapi. At index n > 0 is the number of terms that n leaves have."""
-        import numpy as np
-
         # Summed by frequency rather than by term, so that the order of the terms changes no digit.
         in_use = np.flatnonzero(frequencies)
         idfs = np.log(leaves - in_use + 0.5) - np.log(in_use + 0.5)
@@ -118,8 +116,6 @@ class BM25Settings:
 
     def tf(self, counts: NDArray[Any], norms: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return a term's ``tf`` in each leaf from its counts, > 0, and the leaves' ``norms``, which are overwritten."""
-        import numpy as np
-
         if self.variant == "bm25l":
             tf: NDArray[np.float64] = np.divide(counts, norms, out=norms)
             tf += self.lower_bound

@@ -11,7 +11,7 @@ from typing import Any, Protocol, get_args
 from leafspan.checks import shown
 from leafspan.engines import StaleRead
 from leafspan.errors import InvalidArgument, LeafspanError, SourceFailed
-from leafspan.flows import Call, Flow, run_concurrently, run_together
+from leafspan.flows import Call, Flow, np, run_concurrently, run_together
 from leafspan.retrieval._host_results import outside_results
 from leafspan.retrieval._index_answers import IndexAnswers
 from leafspan.strategies import (
@@ -197,8 +197,6 @@ class Answers:
         self.texts.update((each.id, each.outside.text) for each in candidates if each.outside is not None)
 
     def _embed(self, request: Embed) -> Flow[Any]:
-        import numpy as np
-
         new = tuple(text for text in dict.fromkeys(request.texts) if text not in self._vectors)
         if new:
             vectors = yield from self._embedder.queries(new)

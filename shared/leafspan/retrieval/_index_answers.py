@@ -9,7 +9,7 @@ from typing import Any
 from leafspan.embedding import EmbedderIdentity
 from leafspan.engines import StaleRead
 from leafspan.errors import InvalidArgument
-from leafspan.flows import Call, Flow
+from leafspan.flows import Call, Flow, np
 from leafspan.lexical import compared_text, reading_number
 from leafspan.retrieval._host_results import matches_outside, outside_results, recognise
 from leafspan.retrieval._limits import Sources
@@ -250,8 +250,6 @@ class IndexAnswers:
 
     def _compare(self, request: Similarities) -> Flow[Any]:
         """Compare leaves in their own store, and summaries in theirs."""
-        import numpy as np
-
         are_summaries = np.fromiter((id_.is_summary for id_ in request.ids), bool, len(request.ids))
         cosines = np.empty((len(request.vectors), len(request.ids)))
         if not are_summaries.all():
@@ -264,8 +262,6 @@ class IndexAnswers:
 
     def _load_vectors(self, request: LoadVectors) -> Flow[Any]:
         """Read the vectors of leaves from their own store, and the vectors of summaries from the trees' store."""
-        import numpy as np
-
         summaries, leaves = _split(request.ids)
         vectors: dict[LeafId, Any] = {}
         if leaves:

@@ -11,11 +11,11 @@ from operator import itemgetter
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
+from leafspan.flows import np
 from leafspan.search._naming import is_name, locations_of, names_in, title_key
 from leafspan.store import Catalogue, Row, RowHead, Visibility
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -119,8 +119,6 @@ class NameTable:
     """
 
     def __init__(self, documents: Iterable[NamedDocument]) -> None:
-        import numpy as np
-
         self.ids: list[str] = []
         names, named = array("q"), array("I")
         places, placed = array("q"), array("I")
@@ -162,8 +160,6 @@ class NameTable:
 
     def lengths(self, beginnings: NDArray[np.int64]) -> NDArray[np.uint64]:
         """The lengths of the names that begin with these: bit n - 1 is set if a name has n words."""
-        import numpy as np
-
         if not len(self._beginnings):
             return np.zeros(len(beginnings), np.uint64)
         places = np.minimum(self._beginnings.searchsorted(beginnings), len(self._beginnings) - 1)
@@ -203,8 +199,6 @@ class Names:
 
     def find(self, words: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
         """Find possible names in a text: the number of a word, and the names that may begin there, longest first."""
-        import numpy as np
-
         if not words:
             return
         single = np.fromiter(map(hash, words), np.int64, len(words))
@@ -235,8 +229,6 @@ class _Column:
     """Hashes of texts with the numbers of their documents, sorted by hash."""
 
     def __init__(self, hashes: Sequence[int], numbers: Sequence[int]) -> None:
-        import numpy as np
-
         every = np.asarray(hashes, np.int64)
         order = np.argsort(every, kind="stable")
         self._hashes = every[order]
@@ -246,8 +238,6 @@ class _Column:
         return len(self._hashes)
 
     def have(self, hashes: NDArray[np.int64]) -> NDArray[np.bool_]:
-        import numpy as np
-
         if not len(self._hashes):
             return np.zeros(len(hashes), np.bool_)
         places = np.minimum(self._hashes.searchsorted(hashes), len(self._hashes) - 1)

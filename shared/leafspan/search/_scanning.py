@@ -17,14 +17,13 @@ from weakref import WeakSet
 
 from leafspan.embedding import QUESTION_ERROR, Codes, normalize, rotated
 from leafspan.errors import DamagedIndex
-from leafspan.flows import on_other_core
+from leafspan.flows import np, on_other_core
 from leafspan.lexical import score_reached_by
 from leafspan.segments import MirrorSnapshot, in_parts, vectors_at
 from leafspan.store import Catalogue, Selection
 from leafspan.values import Hit, LeafId, to_hits
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     Rows = NDArray[np.intp]
@@ -48,8 +47,6 @@ class Scan:
     def __init__(
         self, snapshot: MirrorSnapshot, visible: Catalogue, chosen: Selection, vectors: Any, count: int, *, ahead: bool
     ) -> None:
-        import numpy as np
-
         self._snapshot = snapshot
         self._visible = visible
         self._rows = snapshot.rows_in(chosen)
@@ -81,7 +78,6 @@ class Scan:
 
     def _narrowed(self, bounds: Floats, query: Floats) -> tuple[Rows, Floats]:
         """The rows that may be among the best by these bounds of their signs, and the bounds of their codes."""
-        import numpy as np
 
         def closer(least: float) -> tuple[Rows, Floats]:
             rows = self._rows[bounds >= least]
@@ -98,8 +94,6 @@ def scan(snapshot: MirrorSnapshot, visible: Catalogue, chosen: Selection, vector
 
 def rank(leaves: Sequence[LeafId], stored: Floats, vectors: Any, count: int) -> list[list[Hit]]:
     """Like ``scan``, for leaves whose vectors are in memory, as a matrix with a row for each."""
-    import numpy as np
-
     stored, queries = normalize(stored), normalize(np.asarray(vectors, dtype=np.float32))
     if stored.shape[1] != queries.shape[1]:
         raise DamagedIndex(f"stored vectors must have {queries.shape[1]} numbers, got {stored.shape[1]}: run repair()")
@@ -112,16 +106,12 @@ def rank(leaves: Sequence[LeafId], stored: Floats, vectors: Any, count: int) -> 
 
 def vectors_of(snapshot: MirrorSnapshot, rows: Rows) -> Floats:
     """The vectors of at least one row, in the order of the rows."""
-    import numpy as np
-
     order = np.argsort(rows, kind="stable")
     return _vectors_in_order(snapshot, rows[order])[np.argsort(order)]
 
 
 def _vectors_in_order(snapshot: MirrorSnapshot, rows: Rows) -> Floats:
     """Like ``vectors_of``, for rows in ascending order."""
-    import numpy as np
-
     pieces = [vectors_at(arrays, within) for arrays, within in _parts(snapshot, rows)]
     return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
 
@@ -134,8 +124,6 @@ def best(
     count: int,
 ) -> list[Hit]:
     """The ``count`` best leaves, best first. Ties are ordered as above."""
-    import numpy as np
-
     least = score_reached_by(_FIRST * count + _MORE, bounds)
     places = np.flatnonzero(bounds >= least)
     scores = cosines(vectors_at(places), query)
@@ -154,16 +142,12 @@ def best(
 
 def cosines(vectors: Floats, query: Floats) -> NDArray[np.float64]:
     """The cosines of vectors, the rows of a matrix, and a query. All have length 1."""
-    import numpy as np
-
     # Not as a matrix product, whose result for a vector depends on its row: equal vectors must tie.
     return np.multiply(vectors, query.astype(np.float64)).sum(axis=1).clip(-1.0, 1.0)  # type: ignore[no-any-return]
 
 
 def _parts(snapshot: MirrorSnapshot, rows: Rows) -> Iterator[Part]:
     """The arrays of each segment that has some of these rows, and the rows in it. The rows are in ascending order."""
-    import numpy as np
-
     start = segment_start = 0
     for arrays, _ in snapshot.parts:
         segment_end = segment_start + len(in_parts(arrays, "scales"))
@@ -188,8 +172,6 @@ class Bounds:
     """
 
     def __init__(self, parts: Iterable[Part], query: Floats, *, ahead: bool = False, signed: bool = False) -> None:
-        import numpy as np
-
         is_alone = not _UNDER_WAY
         _UNDER_WAY.add(self)
         self._left: list[Block] = []
@@ -260,8 +242,6 @@ def _comparing_signs(query: Floats, arrays: Mapping[str, NDArray[Any]]) -> Compa
     A query's number is coded as -3, -1, 1 or 3 times a step, which is twice a sign and another sign. A product of signs is
     how many are alike, less how many differ.
     """
-    import numpy as np
-
     mean, bits, scales, errors, offsets = (
         arrays[f"sign_{name}"] for name in ("mean", "bits", "scales", "errors", "offsets")
     )
@@ -287,7 +267,6 @@ def _comparing_signs(query: Floats, arrays: Mapping[str, NDArray[Any]]) -> Compa
 
 def _compared(queries: NDArray[Any], codes: NDArray[Any], metric: Any, kind: Any) -> Floats:
     """Compare each row with each code by the processor's own instructions."""
-    import numpy as np
     from simsimd import cdist
 
     # Not with out=: simsimd 6.5 then returns None without adding a reference to it, and before Python 3.12 a process that
@@ -297,8 +276,6 @@ def _compared(queries: NDArray[Any], codes: NDArray[Any], metric: Any, kind: Any
 
 def _blocks(compare: Compare, leaves: int, rows: Rows, most: float) -> Iterator[Block]:
     """Comparisons of about ``most`` rows of a segment each: the columns of their bounds, and a function."""
-    import numpy as np
-
     is_sparse = len(rows) * _DENSE < leaves
     count = len(rows) if is_sparse else leaves
     blocks = 2 * round(count / (2 * most)) or 1  # an even number, or one

@@ -15,10 +15,10 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from leafspan.embedding import default_embedder, normalize
+from leafspan.flows import np
 from leafspan.lexical import Analysis, Analyzer, LeafWords, find_plain_words, keeps_leaf_words, to_terms
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -76,8 +76,6 @@ class _Part:
         self._rows: WordRows | None = None
 
     def vectors_of(self, numbers: NDArray[Any]) -> NDArray[np.float32]:
-        import numpy as np
-
         while True:
             cached = self._rows or self._none_of(WORD_VECTORS.rows_of([]))
             rows = cached.rows.take(numbers)
@@ -92,15 +90,11 @@ class _Part:
             self._rows = made._replace(rows=table)
 
     def _none_of(self, words: WordRows) -> WordRows:
-        import numpy as np
-
         return words._replace(rows=np.full(self.leaves.words, -1, np.int32))
 
 
 def soft_matches(question: Mapping[str, float], vectors: NDArray[np.float32], counts: Sequence[int]) -> list[float]:
     """Return a score in [0, 1] for each text: the weighted mean, over the query's words, of the best squared similarity."""
-    import numpy as np
-
     scores = np.zeros(len(counts))
     filled = [number for number, count in enumerate(counts) if count]
     if not question or not filled:
@@ -121,8 +115,6 @@ def _products(some: NDArray[np.float32], others: NDArray[np.float32]) -> NDArray
     For larger products, OpenBLAS wakes threads, which then look for work until the query is answered: that would double
     the processor time.
     """
-    import numpy as np
-
     products = np.empty((len(some), len(others)), np.float32)
     at_once = max(1, _BY_ONE_THREAD // max(1, some.size))
     for start in range(0, len(others), at_once):
@@ -156,8 +148,6 @@ class WordVectors:
         return places.vectors.take(places.rows, axis=0)
 
     def rows_of(self, words: Sequence[str]) -> WordRows:
-        import numpy as np
-
         with self._lock:
             try:
                 rows = np.fromiter(map(self._rows.__getitem__, words), np.intp, len(words))
@@ -168,8 +158,6 @@ class WordVectors:
             return WordRows(rows, vectors, self._age)
 
     def _add(self, new: list[str], wanted: Sequence[str]) -> None:
-        import numpy as np
-
         if len(self._rows) + len(new) > self._most:
             new = list(dict.fromkeys(wanted))
             self._age += 1  # before dropping: a process may be forked in between

@@ -25,14 +25,13 @@ from weakref import WeakKeyDictionary
 from leafspan.embedding import normalize
 from leafspan.engines import MOST_RESULTS, StaleRead
 from leafspan.filters import Where
-from leafspan.flows import Call, Flow
+from leafspan.flows import Call, Flow, np
 from leafspan.search._scanning import Scan, cosines, rank, scan, vectors_of
 from leafspan.segments import Mirror, MirrorSnapshot
 from leafspan.store import Catalogue, Nearest, Reader, Selection
 from leafspan.values import Hit, LeafId
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     Rows = NDArray[np.intp]
@@ -132,8 +131,6 @@ def similarities(reader: Reader, copy: Mirror | None, vectors: Any, ids: Sequenc
 
 def leaf_vectors(reader: Reader, copy: Mirror | None, ids: Sequence[LeafId]) -> Flow[NDArray[np.float32]]:
     """The vectors of at least one leaf, a row for each."""
-    import numpy as np
-
     if copy is None:
         names = list(map(str, ids))
         stored = yield from reader.fetch_vectors(names)
@@ -146,8 +143,6 @@ def leaf_vectors(reader: Reader, copy: Mirror | None, ids: Sequence[LeafId]) -> 
 
 def _rows(snapshot: MirrorSnapshot, visible: Catalogue, ids: tuple[LeafId, ...]) -> NDArray[np.intp]:
     """The rows of leaves. Long lists are cached, since strategies often compare the same leaves."""
-    import numpy as np
-
     cache = _CACHE.setdefault(snapshot, {}) if len(ids) >= _MIN_CACHED else {}
     if (rows := cache.get((visible, ids))) is None:
         rows = np.asarray(snapshot.rows(visible, ids), dtype=np.intp)
@@ -158,8 +153,6 @@ def _rows(snapshot: MirrorSnapshot, visible: Catalogue, ids: tuple[LeafId, ...])
 
 
 def _cosines_of(stored: Any, vectors: Any) -> NDArray[np.float64]:
-    import numpy as np
-
     queries = normalize(np.asarray(vectors, dtype=np.float32))
     matrix = normalize(np.asarray(stored, dtype=np.float32).reshape(-1, queries.shape[1]))
     return np.array([cosines(matrix, query) for query in queries]).reshape(len(queries), len(matrix))
@@ -187,8 +180,6 @@ def _is_complete(row: Sequence[Hit], count: int, chosen: Selection) -> bool:
 
 def _fetch_vectors(reader: Reader, visible: Catalogue, chosen: Selection) -> Flow[tuple[list[LeafId], Any]]:
     """The leaves of a selection, and a matrix of their vectors."""
-    import numpy as np
-
     rows = [row for row in visible.rows.values() if visible.stored_id(row.document_id) in chosen.ids]
     ids = [id_ for row in rows for id_ in row.record_ids]
     vectors = yield from reader.fetch_vectors(ids)

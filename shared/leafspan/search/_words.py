@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from leafspan.checks import check_choice
 from leafspan.errors import IndexMismatch
-from leafspan.flows import Call, Flow
+from leafspan.flows import Call, Flow, np
 from leafspan.lexical import (
     Analysis,
     Analyzer,
@@ -41,7 +41,6 @@ from leafspan.strategies import LexicalMatches, LexicalSearch, MatchingNodes, No
 from leafspan.values import LeafId, to_hits
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -296,8 +295,6 @@ _NODES = (100, 100, 50)  # number of best parents, sections and documents to use
 
 def best_leaves(rows: NDArray[np.intp], scores: NDArray[np.float64]) -> NodeHits:
     """Leaves, given best first, as the smallest nodes: the share of a leaf is its score divided by the best leaf's."""
-    import numpy as np
-
     order = np.argsort(rows)
     shares = np.maximum(scores, 0) / scores[0] if len(scores) and scores[0] > 0 else np.ones(len(scores))
     ranks = 1 + np.searchsorted(-scores, -scores)
@@ -317,8 +314,6 @@ def _best_of_scale(nodes: NodeScores, count: int, wanted: NDArray[np.bool_] | No
     times the same quotient of the best node. So nodes whose scores are nearly equal have little, since they hardly say
     where the answer is. The last ones have 0, so that it does not matter which of several equal nodes are used.
     """
-    import numpy as np
-
     marked = None if wanted is None else wanted[nodes.firsts]
     scores = nodes.scores if marked is None else np.where(marked, nodes.scores, 0.0)
     least = score_reached_by(count, scores)
@@ -338,8 +333,6 @@ def _best_of_scale(nodes: NodeScores, count: int, wanted: NDArray[np.bool_] | No
 
 def share_of_words(parents: NodeScores, wanted: NDArray[np.bool_] | None, scores: Scores) -> float:
     """How many of the question's words the best parent has: ``LexicalMatches.words_found``."""
-    import numpy as np
-
     among = parents.scores if wanted is None else np.where(wanted[parents.firsts], parents.scores, 0.0)
     best, sizes = float(among.max(initial=0.0)), parents.lasts - parents.firsts + 1
     if best == 0 or scores.ideal <= 0:
@@ -358,8 +351,6 @@ def leaves_with_most_evidence(
     Runs of rows with the same evidence are compared, and leaves only where they are needed, which are few even in a large
     index.
     """
-    import numpy as np
-
     edges, values = nodes.runs(weights)
     starts, lengths, values = edges[:-1], np.diff(edges), values[:-1]
     best_first = np.argsort(-values, kind="stable")
@@ -375,7 +366,5 @@ def leaves_with_most_evidence(
 
 def _rows(starts: NDArray[np.intp], lengths: NDArray[np.intp]) -> NDArray[np.intp]:
     """All rows of these runs, given by their first rows and lengths."""
-    import numpy as np
-
     ends = np.cumsum(lengths)
     return np.repeat(starts - ends + lengths, lengths) + np.arange(ends[-1] if len(ends) else 0)

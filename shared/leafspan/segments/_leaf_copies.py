@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from leafspan.checks import STRUCTURE_KEY
 from leafspan.embedding import Codes, normalize, rotated, signs_of
 from leafspan.engines import Field, Record
+from leafspan.flows import np
 from leafspan.segments._mirror import Compare
 from leafspan.segments._segment import PiecedArray
 from leafspan.segments._snapshot import MirrorSnapshot
@@ -18,7 +19,6 @@ from leafspan.store import Copied, DocumentToWrite, bytes_are_as_written
 from leafspan.values import LeafId
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from leafspan.segments._snapshot import MaskedArrays
@@ -43,8 +43,6 @@ class VectorCopy:
     needs_vectors = True
 
     def of(self, documents: Sequence[DocumentToWrite]) -> dict[str, NDArray[Any]]:
-        import numpy as np
-
         vectors = normalize(np.concatenate([np.asarray(each.vectors, np.float32) for each in documents]))
         numbers, scales, _ = Codes.of(vectors)
         remainders = np.rint((vectors / np.where(scales > 0, scales, 1)[:, None] - numbers) * _FINER).astype(np.int16)
@@ -58,8 +56,6 @@ class VectorCopy:
         return {**merged, **_signs(parts, *merged["codes"].shape)}
 
     def comparing(self, arrays: Mapping[str, NDArray[Any]]) -> Compare:
-        import numpy as np
-
         def differing(first: int, document: DocumentToWrite) -> list[int]:
             rows = slice(first, first + len(document.texts))
             kept = vectors_at(arrays, rows)
@@ -89,15 +85,12 @@ def vectors_in(snapshot: MirrorSnapshot, leaves: Iterable[LeafId]) -> Copied:
 
 
 def vectors_at(arrays: Mapping[str, NDArray[Any]], rows: slice | NDArray[np.intp]) -> NDArray[np.float32]:
-    import numpy as np
-
     numbers, remainders = in_parts(arrays, "codes")[rows], in_parts(arrays, "remainders")[rows]
     return (numbers + remainders / np.float32(_FINER)) * arrays["scales"][rows][:, None]  # type: ignore[no-any-return]
 
 
 def _signs(parts: Sequence[MaskedArrays], leaves: int, length: int) -> dict[str, NDArray[Any]]:
     """The signs of the vectors that the masks select, if comparing them first pays."""
-    import numpy as np
 
     def pieces() -> Iterator[NDArray[np.float32]]:
         for arrays, mask in parts:
@@ -109,8 +102,6 @@ def _signs(parts: Sequence[MaskedArrays], leaves: int, length: int) -> dict[str,
 
 def are_same(vectors: NDArray[np.float32], others: Any) -> NDArray[np.bool_]:
     """Whether each of these vectors of length 1 has the same direction as the vector in the same row of ``others``."""
-    import numpy as np
-
     other = normalize(np.asarray(others, dtype=np.float32))
     if other.shape != vectors.shape:
         return np.zeros(len(vectors), bool)
@@ -133,8 +124,6 @@ class RecordCopy:
         return _arrays_of(pair for each in documents for pair in zip(each.texts, each.metadatas, strict=True))
 
     def merge(self, parts: Sequence[MaskedArrays]) -> dict[str, NDArray[Any]]:
-        import numpy as np
-
         merged: dict[str, NDArray[Any]] = {}
         for name in ("texts", "places"):
             kept = [_kept(arrays[name], arrays[f"{name}_ends"], mask) for arrays, mask in parts]
@@ -260,8 +249,6 @@ def _is_same(kept_record: tuple[Record, bool] | None, text: str, metadata: Mappi
 
 def _arrays_of(stored: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, NDArray[Any]]:
     """Make the arrays of a segment from each leaf's text and metadata."""
-    import numpy as np
-
     texts: list[bytes] = []
     places: list[bytes] = []
     numbers: list[int] = []
@@ -283,14 +270,10 @@ def _arrays_of(stored: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, NDA
 
 
 def _joined(pieces: Iterable[bytes]) -> NDArray[np.uint8]:
-    import numpy as np
-
     return np.frombuffer(b"".join(pieces), dtype=np.uint8)
 
 
 def _ends(pieces: Iterable[bytes]) -> NDArray[np.int64]:
-    import numpy as np
-
     return np.fromiter(accumulate(map(len, pieces)), dtype=np.int64)
 
 
@@ -298,8 +281,6 @@ def _kept(
     content: NDArray[np.uint8], ends: NDArray[np.int64], mask: NDArray[np.bool_] | None
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """The byte strings that a mask selects, joined, and their lengths."""
-    import numpy as np
-
     lengths = np.diff(ends, prepend=0)
     if mask is None:
         return content, lengths

@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from leafspan.engines.local import NO_FOLLOW, open_file
+from leafspan.flows import np
 from leafspan.segments._stored_arrays import ArrayInParts, DamagedSegment, StoredArrays, StoredFile, checksums_of
 from leafspan.store import DocumentTable
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     Kept = tuple[NDArray[Any], NDArray[np.bool_] | None]
@@ -132,8 +132,6 @@ def _parts(documents: DocumentTable, arrays: Mapping[str, Any]) -> Iterator[byte
 
 
 def _padded_array(array: NDArray[Any] | PiecedArray) -> Iterator[memoryview | bytes]:
-    import numpy as np
-
     for piece in array.pieces() if isinstance(array, PiecedArray) else [array]:
         yield np.ascontiguousarray(piece).reshape(-1).view(np.uint8).data
     yield bytes(-array.nbytes % _ALIGNMENT)
@@ -159,8 +157,6 @@ def _front(documents: DocumentTable, arrays: Mapping[str, Any]) -> bytes:
 
 def _read(mapped: mmap.mmap, front: memoryview, what: str) -> Segment:
     """Make a segment from its mapped file and the file's front."""
-    import numpy as np
-
     table_length = _TABLE.unpack_from(front, _LENGTHS.size)[0]
     rest = front[_LENGTHS.size + _TABLE.size :]
 
@@ -189,8 +185,6 @@ class PiecedArray:
     """
 
     def __init__(self, parts: Sequence[Kept]) -> None:
-        import numpy as np
-
         self._parts = parts
         first = parts[0][0]
         rows = sum(len(array) if mask is None else int(np.count_nonzero(mask)) for array, mask in parts)
@@ -208,7 +202,5 @@ class PiecedArray:
                 yield some if mask is None else some[mask[start : start + rows]]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        import numpy as np
-
         nothing = np.empty((0, *self.shape[1:]), self.dtype)
         return np.concatenate([nothing, *self.pieces()]).astype(dtype or self.dtype, copy=False)

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from leafspan.engines.local import NO_FOLLOW, check_not_too_many, open_file
+from leafspan.flows import np
 from leafspan.segments._segment import (
     HEAD_LENGTH,
     UNFINISHED,
@@ -125,8 +126,6 @@ class SegmentFolder:
 
     def keep(self, segment: Segment) -> OpenSegment:
         """Write a segment to a new file and map it, since mapped arrays take no memory of the process."""
-        import numpy as np
-
         kept: OpenSegment | None = None
         if self.path is not None and not self.read_only:
             path = self.file(uuid.uuid4().hex)

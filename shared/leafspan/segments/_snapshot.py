@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from leafspan.engines import StaleRead
+from leafspan.flows import np
 from leafspan.segments._segment import Segment
 from leafspan.segments._stored_arrays import StoredArrays
 from leafspan.store import Catalogue, Numbering, Row, Selection, document_key
 from leafspan.values import LeafId
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     Mask = NDArray[np.bool_]
@@ -30,8 +30,6 @@ class OpenSegment:
     """A segment, and the rows of its documents."""
 
     def __init__(self, segment: Segment, path: Path | None) -> None:
-        import numpy as np
-
         self.documents = segment.documents
         self.arrays = segment.arrays
         self.path = path
@@ -67,8 +65,6 @@ class MirrorSnapshot:
     """
 
     def __init__(self, catalogue: Catalogue, segments: Sequence[OpenSegment]) -> None:
-        import numpy as np
-
         self.catalogue = catalogue
         self.parts: list[MaskedArrays] = []  # the mask is None if all leaves are current
         self.live: list[int] = []  # number of current leaves of each segment
@@ -105,8 +101,6 @@ class MirrorSnapshot:
 
     def _by_key(self) -> tuple[NDArray[np.uint64], NDArray[np.uint16], NDArray[np.uint32]]:
         """The sorted keys of the current documents, their segments' numbers, and their numbers in these segments."""
-        import numpy as np
-
         keys, segment_numbers, numbers = [np.empty(0, np.uint64)], [np.empty(0, np.uint16)], [np.empty(0, np.uint32)]
         for number, (segment, current) in enumerate(zip(self.segments, self._current, strict=True)):
             by_key = segment.documents.by_key()
@@ -155,8 +149,6 @@ class MirrorSnapshot:
         ]
 
     def leaves_in(self, rows: Sequence[int] | NDArray[np.intp]) -> list[LeafId]:
-        import numpy as np
-
         wanted = np.asarray(rows, np.int64)
         if not len(wanted):
             return []
@@ -168,8 +160,6 @@ class MirrorSnapshot:
 
     def document_ranks(self, visible: Catalogue, rows: NDArray[np.intp]) -> NDArray[np.intp]:
         """For each row, the rank of its document among the documents of the rows, by their shown ids. All are visible."""
-        import numpy as np
-
         numbers = (self._firsts.searchsorted(rows, side="right") - 1).tolist()
         once = list(dict.fromkeys(numbers))  # a whole document can have equal leaves
         leaves = visible.shown_leaves(self.leaves_in(self._firsts.take(once)))
@@ -219,8 +209,6 @@ class MirrorSnapshot:
 
     def rows_in(self, selection: Selection) -> NDArray[np.intp]:
         """The rows of the current leaves in the selection, in order. The rows of the last selection are cached."""
-        import numpy as np
-
         selection_of_rows, rows = self._last_rows
         if selection_of_rows is None or selection_of_rows() is not selection:
             rows = np.flatnonzero(self.mask(selection))
@@ -228,8 +216,6 @@ class MirrorSnapshot:
         return rows
 
     def _mask(self, selection: Selection) -> Mask:
-        import numpy as np
-
         if selection is self.catalogue.select(None):
             everything = zip(self.segments, self.parts, strict=True)
             masks = [np.ones(segment.leaves, bool) if mask is None else mask for segment, (_, mask) in everything]

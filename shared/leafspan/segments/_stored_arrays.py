@@ -9,9 +9,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from leafspan.engines import StaleRead
+from leafspan.flows import np
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 BLOCK = 4096
@@ -83,8 +83,6 @@ class ArrayInParts:
     def __init__(
         self, file: StoredFile, array: NDArray[Any], content: memoryview, checksums: tuple[int, memoryview], place: int
     ) -> None:
-        import numpy as np
-
         self._file = file
         self._array = array
         self._bytes = content  # of the array, and the padding up to the next array
@@ -114,8 +112,6 @@ class ArrayInParts:
         return self._array
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        import numpy as np
-
         return np.asarray(self.whole, dtype=dtype)
 
     @property

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from leafspan.checks import STRUCTURE_KEY
 from leafspan.documents import ordinal_and_firsts, titles_of_leaves
+from leafspan.flows import np
 from leafspan.lexical import (
     Analysis,
     LeafWords,
@@ -68,8 +69,6 @@ class WordPostings:
         return f"words-{hashlib.sha256(analysis.encode()).hexdigest()[:8]}"
 
     def of(self, documents: Sequence[DocumentToWrite]) -> dict[str, NDArray[Any]]:
-        import numpy as np
-
         titles = [each for document in documents for each in _titles(document.row)]
         texts = [text for document in documents for text in document.texts]
         places = [place for document in documents for place in _places(document)]

@@ -9,8 +9,9 @@ from hashlib import blake2b
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
+from leafspan.flows import np
+
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -117,13 +118,9 @@ class DocumentTable:
 
     @property
     def sizes(self) -> NDArray[np.uint32]:
-        import numpy as np
-
         return np.frombuffer(self._leaves, dtype=np.uint32)
 
     def by_key(self) -> KeyedVersions:
-        import numpy as np
-
         order = np.frombuffer(self._order, dtype=np.uint32)
         versions = np.frombuffer(self._versions, dtype=f"S{self._width or 1}")
         return KeyedVersions(np.frombuffer(self._keys, dtype=np.uint64), versions[order], self.sizes[order], order)
@@ -153,8 +150,6 @@ class Numbering:
     """The current documents of a catalogue, numbered from 0, found by 64 bits of a hash of their stored ids."""
 
     def __init__(self, ids: Sequence[str], leaves: Sequence[int]) -> None:
-        import numpy as np
-
         keys = np.array([document_key(id_) for id_ in ids], np.uint64)
         self._places = np.argsort(keys, kind="stable").astype(np.int32)
         self._keys = keys[self._places]
@@ -164,16 +159,12 @@ class Numbering:
 
     def number_of(self, stored_id: str) -> int | None:
         """The number of a document, or None if the numbering does not have it."""
-        import numpy as np
-
         key = np.uint64(document_key(stored_id))
         at = int(np.searchsorted(self._keys, key))
         return int(self._places[at]) if at < len(self._keys) and self._keys[at] == key else None
 
     def places_of(self, documents: DocumentTable) -> NDArray[np.int32]:
         """The number of each document of a table, or -1 if the numbering does not have it."""
-        import numpy as np
-
         numbers = np.full(len(documents), -1, np.int32)
         if len(self._keys):
             others = documents.by_key()

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from zlib import crc32
 
 from leafspan.engines import StaleRead
+from leafspan.flows import np
 from leafspan.store._document_table import DocumentTable, KeyedVersions, decoded, keyed_versions
 from leafspan.store._manifest import Damage, Row, RowHead, packed_row, read_title, row_is_as_written
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 _CACHED = 5_000  # unpacked rows to keep: a few megabytes
@@ -233,8 +233,6 @@ class StoredRows(Mapping[str, Row]):
 
         Documents are compared by 64 bits of their ids' hashes, and by their versions, which are hashes of their content.
         """
-        import numpy as np
-
         mine, others = self._by_key, documents.by_key()
         if not len(mine.keys):
             return np.zeros(len(documents), dtype=bool)
@@ -248,8 +246,6 @@ class StoredRows(Mapping[str, Row]):
 
     @cached_property
     def _by_key(self) -> KeyedVersions:
-        import numpy as np
-
         block = self.block.documents.by_key()
         if not self._changes:
             return block
@@ -327,7 +323,5 @@ class _Items(ItemsView[str, Row]):
 
 def are_current(versions: Iterable[tuple[str, str | None, int]], documents: DocumentTable) -> NDArray[np.bool_]:
     """Whether each of these documents is current among the given versions: the same version and number of leaves."""
-    import numpy as np
-
     current = {id_: (version, leaves) for id_, version, leaves in versions if version is not None}
     return np.array([current.get(id_) == (version, leaves) for id_, version, leaves in documents], dtype=bool)

@@ -8,13 +8,13 @@ from itertools import chain
 from math import exp, fsum, log, log1p
 from typing import TYPE_CHECKING, NamedTuple
 
+from leafspan.flows import np
 from leafspan.strategies._requests import LexicalMatches, Mention, ScaleWeights
 from leafspan.strategies.scoring import answer_probability
 from leafspan.trace import Contribution, Fused, Reference
 from leafspan.values import Hit, LeafId
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     Numbers = NDArray[np.int64]
@@ -84,8 +84,6 @@ class Pool:
         self, matches: LexicalMatches | None, near: Sequence[Hit], most: Evidence, *, with_summaries: bool = False
     ) -> None:
         """Weigh the leaves by ``most``, the most evidence of each part. ``matches`` is None for a query without words."""
-        import numpy as np
-
         self._most = most
         self._matches = matches = matches or LexicalMatches([], 0.0)
         self.words = matches.words
@@ -240,8 +238,6 @@ class Pool:
 
     def _add(self, numbers: Numbers, shares: Sequence[float]) -> None:
         """Add evidence to leaves, given by their numbers, and weigh all leaves again."""
-        import numpy as np
-
         self._evidence[self._numbers.searchsorted(numbers)] += shares
         self._weights = np.exp(self._evidence)
         gives, touches = np.expm1(self._evidence), self._numbers[1:] - self._numbers[:-1] == 1
@@ -255,8 +251,6 @@ class Pool:
 
     def _numbers_of(self, leaves: Sequence[LeafId]) -> Numbers:
         """Numbers that sort leaves by document and position; neighbours have neighbouring numbers."""
-        import numpy as np
-
         firsts = self._firsts
         return np.fromiter((firsts[leaf[:2]] + leaf[2] for leaf in leaves), np.int64, len(leaves))
 
@@ -291,8 +285,6 @@ def _weight(parts: Iterable[Contribution]) -> float:
 
 def _with_neighbours(numbers: Numbers, sizes: Numbers) -> Numbers:
     """The numbers of leaves and of the leaves beside them; ``sizes`` has the number of leaves of each document."""
-    import numpy as np
-
     places, ordinals = np.divmod(numbers, _DOCUMENT)
     before, behind = numbers[(ordinals > 0) & (sizes[places] > 0)] - 1, numbers[ordinals + 1 < sizes[places]] + 1
     every = np.sort(np.concatenate([numbers, before, behind]))

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from leafspan.flows import np
 from leafspan.values import LeafId
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -77,8 +77,6 @@ class MatchingNodes:
 
     def runs(self, weights: Sequence[float]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
         """The first row of each run of rows with the same evidence, and the evidence. The last run is without end."""
-        import numpy as np
-
         if (runs := self._runs.get(key := tuple(weights))) is None:
             # Only where a node begins or ends. A row may come twice: then a run is empty.
             bounds = (each for nodes in self.scales for each in (nodes.firsts, nodes.lasts + 1))

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from leafspan.checks import shown, shown_below
 from leafspan.errors import InvalidArgument
+from leafspan.flows import np
 from leafspan.strategies._requests import Embed, LexicalMatches, LexicalSearch, NoteWhyEmpty, StrategyFlow, VectorSearch
 from leafspan.values import Hit, Query
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -128,8 +128,6 @@ def query_vectors(queries: Sequence[Query], instruction: str) -> StrategyFlow[ND
     Raises:
         InvalidArgument: if a vector's length differs from the texts' vectors, or, without texts, from the first vector.
     """
-    import numpy as np
-
     # A query with several texts has the mean of their vectors.
     owned = [() if query.vector is not None else query.embedding_texts or (query.text or "",) for query in queries]
     texts = tuple([instruction + text for own in owned for text in own])

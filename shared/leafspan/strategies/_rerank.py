@@ -18,6 +18,7 @@ from leafspan.checks import (
     unusable,
 )
 from leafspan.errors import InvalidArgument, UnusableResult
+from leafspan.flows import np
 from leafspan.strategies._hybrid import Hybrid
 from leafspan.strategies._over_base import OverBase
 from leafspan.strategies._queries import query_texts, query_vectors
@@ -305,8 +306,6 @@ def maximal_marginal_relevance(
     most similar result before it. For the first result this similarity is 0. Ties keep the given order. A vector of zeros
     is similar to no other, with a cosine of 0.
     """
-    import numpy as np
-
     if not len(relevance):
         return []
     matrix = _units(vectors, len(vectors[0]))
@@ -370,8 +369,6 @@ def _vectors(results: Sequence[Candidate]) -> StrategyFlow[Any]:
     A span's vector is the mean of its leaves' vectors. A result of another source has the vector of its text. A blank text
     has a vector of zeros, which is similar to no other.
     """
-    import numpy as np
-
     ids = tuple(dict.fromkeys(id_ for candidate in results if candidate.outside is None for id_ in candidate.span.leaf_ids))
     texts = tuple(dict.fromkeys(each.outside.text for each in results if each.outside and each.outside.text.strip()))
     loaded: Sequence[Any] = (yield LoadVectors(ids)) if ids else ()
@@ -391,8 +388,6 @@ def _vectors(results: Sequence[Candidate]) -> StrategyFlow[Any]:
 
 def _units(vectors: Any, length: int) -> Any:
     """The vectors as rows of length 1; a vector of zeros stays zeros."""
-    import numpy as np
-
     matrix = np.asarray(vectors, dtype=np.float64).reshape(-1, length)
     norms = np.linalg.norm(matrix, axis=1, keepdims=True)
     return np.divide(matrix, norms, out=np.zeros_like(matrix), where=norms > 0)

@@ -17,6 +17,7 @@ from leafspan.checks import (
     shown,
 )
 from leafspan.errors import InvalidArgument, UnusableResult
+from leafspan.flows import np
 from leafspan.language_model import (
     CHOOSING_PROMPT,
     check_choosing_prompt,
@@ -251,8 +252,6 @@ class Router(Strategy):
         return [routes.get(query.text or "", Route((), "the query is a vector")) for query in queries]
 
     def _nearest(self, queries: Sequence[Query]) -> StrategyFlow[list[Route]]:
-        import numpy as np
-
         described = [Query(about) for about in self._described.values()]
         vectors = np.asarray((yield from query_vectors([*queries, *described], "")), dtype=np.float64)
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from leafspan.checks import check_choice, check_flag, check_number, keep_whole, shown
 from leafspan.errors import InvalidArgument
+from leafspan.flows import np
 from leafspan.spans import without_repeats
 from leafspan.strategies._hybrid import Hybrid
 from leafspan.strategies._over_base import Filtered
@@ -19,7 +20,6 @@ from leafspan.trace import Trace
 from leafspan.values import Candidate, Hit, LeafId, Query, scored
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 Mode: TypeAlias = Literal["collapsed", "traversal"]
@@ -230,8 +230,6 @@ class _Cosines(NamedTuple):
     columns: Mapping[LeafId, int]
 
     def of(self, row: int, ids: Sequence[LeafId]) -> NDArray[np.float64]:
-        import numpy as np
-
         return self.matrix[row, [self.columns[id_] for id_ in ids]] if ids else np.empty(0)
 
 
@@ -244,8 +242,6 @@ def _best(
     ids: Sequence[LeafId], scores: NDArray[np.float64], count: int | None, min_score: float | None = None
 ) -> list[Hit]:
     """The ``count`` best (None: all) that score at least ``min_score``, best first; ties by document, then position."""
-    import numpy as np
-
     at = np.arange(len(ids)) if min_score is None else np.flatnonzero(scores >= min_score)
     if count is not None and len(at) > count:
         at = at[scores[at] >= np.partition(scores[at], len(at) - count)[len(at) - count]]

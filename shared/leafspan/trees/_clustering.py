@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Protocol
 from leafspan.checks import check_number, keep_whole, shown
 from leafspan.embedding import normalize
 from leafspan.errors import InvalidArgument
+from leafspan.flows import np
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -106,8 +106,6 @@ class Bisecting:
 
     def __call__(self, vectors: NDArray[np.float32], sizes: Sequence[int], max_cluster_words: int) -> list[list[int]]:
         """Clusters of the texts, sorted by their places."""
-        import numpy as np
-
         words = np.asarray(sizes, dtype=np.int64)
         most = self.size + self.size // 2
         clusters: list[list[int]] = []
@@ -127,8 +125,6 @@ class Bisecting:
 
 def _pieces(vectors: NDArray[np.float32], largest: int, seed: int) -> Iterator[NDArray[np.intp]]:
     """Split the rows into pieces of at most ``largest`` similar rows."""
-    import numpy as np
-
     random = np.random.default_rng(seed)
     waiting = [np.arange(len(vectors))]
     while waiting:
@@ -145,8 +141,6 @@ def _halves(vectors: NDArray[np.float32], start: int) -> tuple[NDArray[np.intp],
 
     The first centroid is the row farthest from row ``start``. The second centroid is the row farthest from the first one.
     """
-    import numpy as np
-
     smallest = ceil(_MIN_SHARE * len(vectors))
     one = vectors[(vectors @ vectors[start]).argmin()]
     other = vectors[(vectors @ one).argmin()]
@@ -171,8 +165,6 @@ def _with_near_rows(
     max_cluster_words: int,
 ) -> list[list[int]]:
     """The clusters, extended by rows of other clusters that lie within the margin, nearest first."""
-    import numpy as np
-
     grown = [list(cluster) for cluster in clusters]
     own = np.empty(len(vectors), dtype=np.intp)
     for number, cluster in enumerate(clusters):
@@ -207,8 +199,6 @@ def ward_clusters(
 
     Time and memory grow with the square of the number of rows.
     """
-    import numpy as np
-
     rows = len(vectors)
     if not rows:
         return []
@@ -249,8 +239,6 @@ def ward_clusters(
 
 def _squared_distances(vectors: NDArray[np.float32]) -> NDArray[np.float64]:
     """The squared distances between rows; infinite on the diagonal."""
-    import numpy as np
-
     squares = np.einsum("ij,ij->i", vectors, vectors)
     products = vectors @ vectors.T
     distances: NDArray[np.float64] = np.maximum(squares[:, None] + squares - 2 * products, 0).astype(np.float64)

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 from leafspan.checks import check_number, keep_whole
 from leafspan.embedding import Embed, normalize
-from leafspan.flows import Flow
+from leafspan.flows import Flow, np
 from leafspan.text import count_words
 from leafspan.trees._plan import Keep
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     Vectors = NDArray[np.float32]
@@ -93,8 +92,6 @@ class Extractive:
         self, waiting: Mapping[int, Sequence[str]], texts: Sequence[str], embed: Embed, keep: Keep
     ) -> Flow[None]:
         """Summarise groups by their eligible sentences; ``texts`` has all of these."""
-        import numpy as np
-
         vectors: dict[str, Vectors] = {}
         for start in range(0, len(texts), _BATCH):
             batch = texts[start : start + _BATCH]
@@ -104,8 +101,6 @@ class Extractive:
 
     def _summary(self, eligible: Sequence[str], vectors: Vectors) -> str:
         """The summary made from some of these sentences, whose vectors have length 1."""
-        import numpy as np
-
         sizes = np.array([size(sentence) for sentence in eligible])
         # Rounded, since the last bits of a vector depend on the other texts in its batch.
         relevance = np.round(vectors @ normalize(vectors.mean(axis=0, keepdims=True))[0], 5)

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from leafspan.checks import calling, name_of, unusable
 from leafspan.embedding import Embed, blend, embed_in_batches, normalize
 from leafspan.errors import InvalidArgument, UnusableResult
-from leafspan.flows import Call, Flow, Progress
+from leafspan.flows import Call, Flow, Progress, np
 from leafspan.text import count_words
 from leafspan.trees._clustering import Clusterer, check_clusters
 from leafspan.trees._plan import NotAsked, Patience, Summarizer
@@ -199,8 +199,6 @@ class TreeGrower:
 
 def _cluster_all(clusterer: Clusterer, drafts: Sequence[TreeDraft], max_cluster_words: int) -> list[list[list[int]]]:
     """For each tree the clusters of its top nodes, as lists of places in ``draft.top``."""
-    import numpy as np
-
     groupings = []
     for draft in drafts:
         nodes = [draft.nodes[place] for place in draft.top]

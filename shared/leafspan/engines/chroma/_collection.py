@@ -19,7 +19,7 @@ from leafspan.engines._tables import FlowTable, checked, checked_rows, in_batche
 from leafspan.engines.chroma._failures import caller_of
 from leafspan.engines.chroma._files import Use
 from leafspan.errors import ServerTimeout
-from leafspan.flows import Call, Flow, driver_awaits
+from leafspan.flows import Call, Flow, driver_awaits, np
 
 _MOST_RECORDS = 30_000  # results of one request, over all of its vectors: Chroma fails above 32,766
 _VALUES = 500  # metadata values in one filter
@@ -59,8 +59,6 @@ class Collection(FlowTable):
     def nearest(
         self, vectors: Any, count: int, fields: Collected[Field] = (), *, among: Collected[str] | None = None
     ) -> Flow[list[list[Near]]]:
-        import numpy as np
-
         vectors = without_extremes(np.asarray(vectors, dtype=np.float32))  # Chroma sums squares in 32 bits
         count = min(count, MOST_RESULTS)
         at_once = max(1, _MOST_RECORDS // count)
@@ -184,8 +182,6 @@ def _records(answer: Mapping[str, Any], fields: Collected[Field]) -> list[Record
 
 def _columns(records: Sequence[Record]) -> tuple[list[str], dict[str, Any]]:
     """Return the ids of records with the same fields, and their columns for Chroma."""
-    import numpy as np
-
     vectors = [_NO_VECTOR if each.vector is None else each.vector for each in records]
     columns: dict[str, Any] = {"embeddings": np.asarray(vectors, dtype=np.float32)}
     if records[0].text is not None:

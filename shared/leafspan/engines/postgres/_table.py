@@ -10,7 +10,7 @@ from typing import Any
 from leafspan.engines._port import Field, Near, Notes, Record, mark, marks_of
 from leafspan.engines._tables import FlowTable, checked, checked_rows
 from leafspan.engines.postgres._database import Ask, Sessions, Steps, statement
-from leafspan.flows import Flow
+from leafspan.flows import Flow, np
 
 REGISTRY = "leafspan_tables"
 """The table with each table's name and notes."""
@@ -111,8 +111,6 @@ class PostgresTable(FlowTable):
     def _nearest(
         self, vectors: Any, count: int, fields: Collection[Field], among: Collection[str] | None
     ) -> Steps[list[list[Near]]]:
-        import numpy as np
-
         names = [each for each in _COLUMNS if each in fields]
         matrix = np.asarray(vectors, np.float32)
         how: list[Ask] = []
@@ -132,8 +130,6 @@ class PostgresTable(FlowTable):
         return checked_rows(answers, matrix)
 
     def _row(self, record: Record) -> tuple[Any, ...]:
-        import numpy as np
-
         text = None if record.text is None else stored(record.text)
         metadata = None if record.metadata is None else stored_metadata(record.metadata)
         if not self.searched:

@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 from leafspan.engines._caller import LEAST_SECONDS, Caller, failure, in_one_line, late_answer
 from leafspan.engines._port import MOST_RESULTS, Field, Near, Notes, Record, mark, marks_of
 from leafspan.engines._tables import FlowEngine, FlowTable, checked, checked_rows
-from leafspan.flows import Call, Flow
+from leafspan.flows import Call, Flow, np
 
 T = TypeVar("T")
 
@@ -176,7 +176,6 @@ class QdrantTable(FlowTable):
     def nearest(
         self, vectors: Any, count: int, fields: Collection[Field] = (), *, among: Collection[str] | None = None
     ) -> Flow[list[list[Near]]]:
-        import numpy as np
         from qdrant_client import models
 
         if not (yield from self._exists()):
@@ -265,8 +264,6 @@ def _payload(record: Record) -> dict[str, Any]:
 
 
 def _vector(record: Record) -> dict[str, Any]:
-    import numpy as np
-
     return {} if record.vector is None else {"vector": np.asarray(record.vector, np.float32).tolist()}
 
 

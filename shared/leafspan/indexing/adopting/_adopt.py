@@ -10,7 +10,7 @@ from typing import Any
 from leafspan.documents import CHUNK_ID, content_hash, language_of
 from leafspan.embedding import Embedder, check_vectors, normalize
 from leafspan.errors import IndexMismatch
-from leafspan.flows import Call, Flow, Progress
+from leafspan.flows import Call, Flow, Progress, np
 from leafspan.indexing import (
     Group,
     NewVersion,
@@ -234,8 +234,6 @@ def check_embedder(source: Source, plan: Plan, embedder: Embedder) -> Flow[None]
     LlamaIndex may have embedded a node's text with metadata before it. At least half of the texts must match: others may
     have been changed without being embedded again.
     """
-    import numpy as np
-
     ids = [member.id for document in plan.documents for member in document.members]
     sample = ids[:: max(1, len(ids) // _COMPARED)][:_COMPARED]
     records = yield from source.collection.read(sample, "text", "metadata", "vector")

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from leafspan.documents import CHUNK_ID, Piece, check_document, put_together, shared_by_chunks, title_in
 from leafspan.engines import Record
 from leafspan.errors import InvalidDocument
+from leafspan.flows import np
 from leafspan.indexing.adopting._plan import DELETED, Member, PlannedDocument, SkippedRecord, read_record
 from leafspan.values import Chunk, Document
 
@@ -71,8 +72,6 @@ class DocumentMaker:
 
     def _is_usable(self, id_: str, record: Record | None) -> bool:
         """Whether text and vector can be stored. If not, skip the record."""
-        import numpy as np
-
         if record is None:
             reason = DELETED
         elif not record.text:
@@ -133,8 +132,6 @@ class DocumentMaker:
         yield WithVectors(document, self._matrix([member.id], records))
 
     def _matrix(self, ids: Sequence[str], records: Mapping[str, Record]) -> Any:
-        import numpy as np
-
         matrix = np.asarray([records[id_].vector for id_ in ids], dtype=np.float32)
         lengths = np.linalg.norm(matrix, axis=1)
         self.leaves += len(ids)

@@ -11,6 +11,7 @@ from typing import Any
 
 from leafspan.checks import check_choice, check_path, reason_of, write_file
 from leafspan.errors import InvalidArgument
+from leafspan.flows import np
 from leafspan.text import name_in_markdown
 
 RESAMPLES = 10_000
@@ -69,8 +70,6 @@ def compare(
     It draws questions with replacement, with the scores of both strategies; see Efron and Tibshirani, An
     Introduction to the Bootstrap, 1993, section 13.3.
     """
-    import numpy as np
-
     differences = np.subtract(scores[one], scores[other])
     random = np.random.default_rng(seed)
     # How often each question is drawn: one row for each resample.

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from leafspan.checks import shown
 from leafspan.embedding import Embedder, check_vectors, default_embedder, embed_in_batches, normalize, to_embedder
 from leafspan.errors import InvalidArgument
-from leafspan.flows import run
+from leafspan.flows import np, run
 from leafspan.sources.graphs._graph import GraphResult, leaf_or_none, plain
 from leafspan.strategies import HostResult
 from leafspan.text import WITHOUT_SPACES, fold
@@ -284,8 +284,6 @@ _lock = threading.Lock()
 
 def similarities(store: Any, embedder: object, question: str, texts: Sequence[str]) -> list[float]:
     """The cosine of the question with each text. Only new texts are embedded."""
-    import numpy as np
-
     model, kept = _vectors(store, embedder)
     new = [text for text in dict.fromkeys(texts) if text not in kept]
     vectors = run(embed_in_batches(lambda batch: _embed(model, batch), new))
