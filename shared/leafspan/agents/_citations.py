@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
 from leafspan.indexing import MOST_DIGITS, Citation, DocumentInfo
@@ -140,17 +141,8 @@ _MOST_COVERED = 10
 
 PLACE: dict[str, Any] = {"citation": str, "document_id": str, "start": int, "end": int}
 ABOUT: dict[str, Any] = {"title": str, "headings": [str], "lines": [int], "place": str}
-PASSAGE = {
-    **PLACE,
-    **ABOUT,
-    "kind": str,
-    "id": str,
-    "covers": [str],
-    "metadata": dict,
-    "score": float,
-    "text": str,
-    "cut": bool,
-}
+_OTHERS = {"kind": str, "id": str, "covers": [str], "metadata": dict, "score": float, "text": str, "cut": bool}
+PASSAGE = PLACE | ABOUT | _OTHERS
 """The types of ``passage_fields``."""
 
 
@@ -171,16 +163,13 @@ def about_fields(
     title: str | None, headings: Sequence[str], lines: tuple[int, int] | None, place: str | None = None
 ) -> dict[str, Any]:
     """A text's known fields beside its place."""
-    fields: dict[str, Any] = {}
-    if title:
-        fields["title"] = shortened(title)
-    if headings:
-        fields["headings"] = [shortened(each) for each in headings[:MOST_ITEMS]]
-    if lines:
-        fields["lines"] = list(lines)
-    if place:
-        fields["place"] = place
-    return fields
+    short = [shortened(each) for each in headings[:MOST_ITEMS]]
+    return non_empty({"title": shortened(title or ""), "headings": short, "lines": list(lines or ()), "place": place})
+
+
+def non_empty(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that have a value."""
+    return {name: value for name, value in fields.items() if value}
 
 
 def passage_fields(passage: Passage, text: str) -> dict[str, Any]:
@@ -194,12 +183,8 @@ def passage_fields(passage: Passage, text: str) -> dict[str, Any]:
         fields |= place_fields(passage.document_id, passage.start, passage.start + len(text))
     whole = len(text) == len(passage.text)
     fields |= about_fields(title_of(passage), passage.headings, passage.lines if whole else None, passage.place)
-    if metadata := short_metadata(passage.metadata, passage.hidden):
-        fields["metadata"] = metadata
-    fields |= {"score": round(passage.score, 4), "text": text}
-    if not whole:
-        fields["cut"] = True
-    return fields
+    fields |= non_empty({"metadata": short_metadata(passage.metadata, passage.hidden)})
+    return fields | {"score": round(passage.score, 4), "text": text} | non_empty({"cut": not whole})
 
 
 def covered(runs: Sequence[Covered]) -> list[str]:
@@ -212,12 +197,12 @@ def range_to_read(
     leaves: Sequence[Passage], text: str, start: int, end: int, budget: int, *, around: bool
 ) -> tuple[int, int]:
     """A range from the start of a word to the end of a leaf, or of a word if no leaf ends within the budget."""
-    stop = min(end, len(text))
+    stop, bounds = min(end, len(text)), bounds_of(leaves)
     if around:
-        inside = [ordinal for ordinal, leaf in enumerate(leaves) if leaf_start(leaf) < stop and leaf_end(leaf) > start]
+        inside = [ordinal for ordinal, (first, end) in enumerate(pairwise(bounds)) if first < stop and end > start]
         words = {ordinal: count_words(leaf.text) for ordinal, leaf in enumerate(leaves)}
         first, last = grown_within(inside[0], inside[-1], 0, len(leaves) - 1, words, budget)
-        outer = leaf_start(leaves[first]), leaf_end(leaves[last])
+        outer = bounds[first], bounds[last + 1]
         if end_within(text, budget, outer[0]) >= outer[1]:
             return outer
         # The passage itself is longer than the budget, or has few and very long words: only its start fits.
@@ -225,7 +210,7 @@ def range_to_read(
     longest = end_within(text, budget, begin)
     if longest >= stop:
         return begin, _word_end(text, stop, longest)
-    ends = [leaf_end(leaf) for leaf in leaves if begin < leaf_end(leaf) <= longest]
+    ends = [each for each in bounds[1:] if begin < each <= longest]
     return begin, ends[-1] if ends else longest
 
 
@@ -236,13 +221,6 @@ def _word_end(text: str, place: int, longest: int) -> int:
     return place
 
 
-def leaf_start(leaf: Passage) -> int:
-    """The leaf's first character in the document, which every leaf has."""
-    assert leaf.start is not None
-    return leaf.start
-
-
-def leaf_end(leaf: Passage) -> int:
-    """The character after the leaf's last one."""
-    assert leaf.end is not None
-    return leaf.end
+def bounds_of(leaves: Sequence[Passage]) -> list[int]:
+    """The characters of a document between which its leaves are."""
+    return [0, *accumulate(len(leaf.text) for leaf in leaves)]

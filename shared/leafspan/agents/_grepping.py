@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from math import inf
 from typing import Any, NamedTuple
 
-from leafspan.agents._citations import LONGEST_FILTER, LONGEST_ID, PLACE, as_many_as_fit, place_fields
+from leafspan.agents._citations import LONGEST_FILTER, LONGEST_ID, PLACE, as_many_as_fit, non_empty, place_fields
 from leafspan.agents._searching import DATA, filter_of_call
 from leafspan.agents._tool import AgentTool, Parameter, ToolResult
 from leafspan.checks import check_text, shown
@@ -56,7 +56,7 @@ def grep_tool(view: View, name: str, *, about: str, read: str, timeout: float | 
             yield Call(view.get, (only,), native=view.aget, what=name)  # raises if there is no such document
         lines, complete = yield from find_lines(view, ids, expression, limit, end)
         fields = as_many_as_fit(map(_fields, lines), _CHARACTERS)
-        return ToolResult({"lines": fields} | ({} if complete and len(fields) == len(lines) else {"more": True}))
+        return ToolResult({"lines": fields} | non_empty({"more": not complete or len(fields) < len(lines)}))
 
     description = (
         f"Find the lines of {about} that match a regular expression, such as E-\\d{{3}} or tea|coffee (RE2: \\w, \\d and "
@@ -70,7 +70,7 @@ def grep_tool(view: View, name: str, *, about: str, read: str, timeout: float | 
 
 def _fields(line: Line) -> dict[str, Any]:
     place = place_fields(line.document_id, line.start, line.start + len(line.text))
-    return place | {"line": line.number, "text": line.text} | ({} if line.is_whole else {"cut": True})
+    return place | {"line": line.number, "text": line.text} | non_empty({"cut": not line.is_whole})
 
 
 def line_expression(pattern: str, *, regex: bool, ignore_case: bool = False) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from typing import Any
 
 from leafspan.agents._citations import (
@@ -13,10 +13,10 @@ from leafspan.agents._citations import (
     PLACE,
     about_fields,
     as_many_as_fit,
+    bounds_of,
     covered,
     end_within,
-    leaf_end,
-    leaf_start,
+    non_empty,
     place_fields,
     range_to_read,
     short_metadata,
@@ -99,13 +99,11 @@ def _shown(leaves: Sequence[Passage], place: Citation, budget: int, *, around: b
     if place.start >= len(text) and (around or place.start):
         raise InvalidArgument(f"start must be less than the document's {len(text)} characters, got {place.start}")
     start, end = range_to_read(leaves, text, place.start, place.end, budget, around=around)
-    read = tuple(leaf for leaf in leaves if leaf_start(leaf) < end and leaf_end(leaf) > start)
+    places = zip(leaves, pairwise(bounds_of(leaves)), strict=True)
+    read = tuple(leaf for leaf, (first, last) in places if first < end and last > start)
     content = place_fields(place.document_id, start, end) | {"characters": len(text)}
     content |= about_fields(title_of(leaves[0]) if leaves else None, _common(read), _lines(read), _place(read))
-    content["text"] = text[start:end]
-    if end < len(text):
-        content["next_start"] = end
-    return ToolResult(content, read)
+    return ToolResult(content | {"text": text[start:end]} | non_empty({"next_start": end < len(text) and end}), read)
 
 
 def _common(leaves: Sequence[Passage]) -> list[str]:
@@ -158,8 +156,7 @@ def outline_tool(view: View, name: str, *, about: str, read: str, timeout: float
         leaves = yield Call(view.leaves, (document_id,), native=view.aleaves, what=name)
         headings = yield Call(_headings, (document_id, leaves), what="")
         about_it = {"document_id": shortened(document_id, LONGEST_ID), "characters": leaves[-1].end if leaves else 0}
-        if leaves and (title := title_of(leaves[0])):
-            about_it["title"] = shortened(title)
+        about_it |= about_fields(title_of(leaves[0]) if leaves else None, (), None)
         page = _page("headings", headings[start : start + limit], start, len(headings))
         if not headings:
             page["note"] = f"The document has no headings: {read} it from its start."
@@ -186,13 +183,9 @@ def _page(kind: str, entries: Iterable[dict[str, Any]], start: int, total: int) 
 
 
 def _document(info: DocumentInfo) -> dict[str, Any]:
-    entry: dict[str, Any] = {"document_id": shortened(info.id, LONGEST_ID)}
-    if title := title_of(info):
-        entry["title"] = shortened(title)
+    entry = {"document_id": shortened(info.id, LONGEST_ID)} | about_fields(title_of(info), (), None)
     entry |= {"words": info.words, "characters": info.characters}
-    if metadata := short_metadata(info.metadata, info.hidden):
-        entry["metadata"] = metadata
-    return entry
+    return entry | non_empty({"metadata": short_metadata(info.metadata, info.hidden)})
 
 
 def _headings(document_id: str, leaves: Sequence[Passage]) -> list[dict[str, Any]]:
@@ -200,14 +193,14 @@ def _headings(document_id: str, leaves: Sequence[Passage]) -> list[dict[str, Any
     entries: list[dict[str, Any]] = []
     open_: list[dict[str, Any]] = []  # the entries of the text's headings, outermost first
     path: tuple[str, ...] = ()
-    for leaf in leaves:
+    for leaf, (start, end) in zip(leaves, pairwise(bounds_of(leaves)), strict=True):
         kept = _shared(path, leaf.headings)
         del open_[kept:]
         for depth, heading in enumerate(leaf.headings[kept:], start=kept + 1):
-            open_.append({"heading": shortened(heading), "depth": depth, "start": leaf_start(leaf)})
+            open_.append({"heading": shortened(heading), "depth": depth, "start": start})
         entries += open_[kept:]
         for entry in open_:
-            entry["end"] = leaf_end(leaf)
+            entry["end"] = end
         path = leaf.headings
     for entry in entries:
         place = place_fields(document_id, entry.pop("start"), entry.pop("end"))
@@ -224,8 +217,6 @@ def _shared(path: Sequence[str], following: Sequence[str]) -> int:
 
 def _summary(passage: Passage) -> dict[str, Any]:
     assert passage.summary is not None
-    entry: dict[str, Any] = {"layer": passage.layer}
-    if passage.document_id:
-        entry["document_id"] = shortened(passage.document_id, LONGEST_ID)
+    about = non_empty({"document_id": shortened(passage.document_id, LONGEST_ID)})
     text = passage.text[: end_within(passage.text, _SUMMARY_WORDS)]
-    return entry | {"text": text, "covers": covered(passage.summary.covers)}
+    return {"layer": passage.layer} | about | {"text": text, "covers": covered(passage.summary.covers)}

@@ -45,18 +45,10 @@ class Parameter:
     @property
     def schema(self) -> dict[str, Any]:
         """Its JSON schema."""
-        schema: dict[str, Any] = {"type": _JSON_TYPES[self.kind], "description": self.description}
-        if self.kind is int:
-            schema["minimum"] = self.least
-            if self.most is not None:
-                schema["maximum"] = self.most
-        if self.kind is str and self.most is not None:
-            schema["maxLength"] = self.most
-        if self.choices:
-            schema["enum"] = list(self.choices)
-        if self.default is not None:
-            schema["default"] = self.default
-        return schema
+        bounds = {int: {"minimum": self.least, "maximum": self.most}, str: {"maxLength": self.most}}.get(self.kind, {})
+        limits = {**bounds, "enum": list(self.choices) or None, "default": self.default}
+        present = {name: value for name, value in limits.items() if value is not None}
+        return {"type": _JSON_TYPES[self.kind], "description": self.description, **present}
 
     def checked(self, value: Any) -> Any:
         """The checked value. A whole number such as 300.0 becomes an int, and so does the text "300"."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Unpack
 
@@ -58,7 +59,8 @@ def retrieve(query: One, strategy: StrategyLike, *, embedder: object = None, **o
         InvalidArgument: if an option is out of its range, a query is blank, or the strategy searches an index.
         RetrievalTimeout: if it takes longer than ``timeout``. The retrieval stops after the call that is running.
     """
-    [passages] = _retrieve([query], strategy, embedder, options, several=False)
+    with _asking([query], strategy, embedder, options) as retrieval:
+        [passages] = run_within(retrieval, options.get("timeout"))
     return passages
 
 
@@ -67,7 +69,8 @@ async def aretrieve(
     query: One, strategy: StrategyLike, *, embedder: object = None, **options: Unpack[CallOptions]
 ) -> Passages:
     """Like ``retrieve``."""
-    [passages] = await _aretrieve([query], strategy, embedder, options, several=False)
+    with _asking([query], strategy, embedder, options) as retrieval:
+        [passages] = await arun_within(retrieval, options.get("timeout"))
     return passages
 
 
@@ -76,7 +79,8 @@ def retrieve_many(
     queries: Sequence[One], strategy: StrategyLike, *, embedder: object = None, **options: Unpack[CallOptions]
 ) -> list[Passages]:
     """What ``retrieve`` finds for each of several queries, in one search. The options are the same."""
-    return _retrieve(queries, strategy, embedder, options, several=True)
+    with _asking(queries, strategy, embedder, options, several=True) as retrieval:
+        return run_within(retrieval, options.get("timeout"))
 
 
 @takes_call_options
@@ -84,29 +88,19 @@ async def aretrieve_many(
     queries: Sequence[One], strategy: StrategyLike, *, embedder: object = None, **options: Unpack[CallOptions]
 ) -> list[Passages]:
     """Like ``retrieve_many``."""
-    return await _aretrieve(queries, strategy, embedder, options, several=True)
+    with _asking(queries, strategy, embedder, options, several=True) as retrieval:
+        return await arun_within(retrieval, options.get("timeout"))
 
 
-def _retrieve(things: Any, strategy: Any, embedder: object, options: CallOptions, *, several: bool) -> list[Passages]:
-    chosen, limits = _checked(strategy, options)
-    with recorded(chosen, several=several) as recording:
-        flow = retrieve_outside(_QuestionEmbedder(embedder), things, chosen, limits)
-        return [*run_within(recording.of(flow, things), options.get("timeout"))]
-
-
-async def _aretrieve(
-    things: Any, strategy: Any, embedder: object, options: CallOptions, *, several: bool
-) -> list[Passages]:
-    chosen, limits = _checked(strategy, options)
-    with recorded(chosen, several=several) as recording:
-        flow = retrieve_outside(_QuestionEmbedder(embedder), things, chosen, limits)
-        return [*await arun_within(recording.of(flow, things), options.get("timeout"))]
-
-
-def _checked(strategy: Any, options: CallOptions) -> tuple[Strategy, Limits]:
+@contextmanager
+def _asking(
+    things: Any, strategy: Any, embedder: object, options: CallOptions, *, several: bool = False
+) -> Iterator[Flow[list[Passages]]]:
+    """A retrieval that is recorded."""
     check_timeout(options.get("timeout"))
     limits = Limits.of(**{name: value for name, value in options.items() if name != "timeout"})  # type: ignore[arg-type]
-    return to_strategy("strategy", strategy), limits
+    with recorded(chosen := to_strategy("strategy", strategy), several=several) as recording:
+        yield recording.of(retrieve_outside(_QuestionEmbedder(embedder), things, chosen, limits), things)
 
 
 def retrieve_outside(embedder: QuestionEmbedder, things: Any, strategy: Strategy, limits: Limits) -> Flow[list[Passages]]:
