@@ -11,11 +11,11 @@ from warnings import warn
 
 from leafspan import indexing, trees
 from leafspan.checks import check_flag, check_text, checked_id, shown
-from leafspan.documents import IndexSettings, check_document, checked_keys, with_language
+from leafspan.documents import IndexSettings, check_document, checked_keys
 from leafspan.embedding import check_vectors
 from leafspan.errors import InvalidArgument
 from leafspan.files import FileReading
-from leafspan.filters import constant, to_filter
+from leafspan.filters import Where, constant, to_filter
 from leafspan.flows import Flow, arun_within, awaiting, blocking, run_within
 from leafspan.retrieval import (
     CallOptions,
@@ -296,11 +296,7 @@ class View:
         Raises:
             InvalidArgument: if ``where`` is no filter.
         """
-        condition = to_filter(where)
-        documents = yield from self._list_documents()
-        if condition is None:
-            return documents
-        return [each for each in documents if condition.matches(with_language(each.metadata, each.language), each.id)]
+        return self._list_documents(to_filter(where))
 
     adocuments = awaiting(documents, reads=True)
 
@@ -318,7 +314,7 @@ class View:
         """
         if key is not None:
             check_text("key", key)
-        documents = yield from self._list_documents()
+        documents = yield from self._list_documents(None)
         return indexing.value_counts(documents, key)
 
     avalues = awaiting(values, reads=True)
@@ -623,8 +619,8 @@ class View:
 
         return indexing.IngestRules(FileReading(check_scope, self._store.home))
 
-    def _list_documents(self) -> Flow[list[DocumentInfo]]:
-        return indexing.list_documents(self._store, self._scope)
+    def _list_documents(self, where: Where | None) -> Flow[list[DocumentInfo]]:
+        return indexing.list_documents(self._store, where, self._scope)
 
     def _get(self, document_id: str) -> Flow[Document]:
         return indexing.get_document(self._store, document_id, self._scope)

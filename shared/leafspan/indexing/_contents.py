@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ from leafspan.documents import IndexSettings, content_hash, copy_metadata, with_
 from leafspan.embedding import CheckedEmbedder
 from leafspan.engines import StaleRead
 from leafspan.errors import DocumentNotFound, InvalidArgument
+from leafspan.filters import Where
 from leafspan.flows import Call, Flow
 from leafspan.indexing._known_files import content_in_file
 from leafspan.spans import grown_within
@@ -142,8 +144,8 @@ def count_all(store: Store, scope: Scope | None = None) -> Flow[Totals]:
     return read_consistently(store, read, scope)
 
 
-def list_documents(store: Store, scope: Scope | None = None) -> Flow[list[DocumentInfo]]:
-    """Return all documents, sorted by id."""
+def list_documents(store: Store, where: Where | None, scope: Scope | None = None) -> Flow[list[DocumentInfo]]:
+    """Return the documents that match a filter, sorted by id."""
     return [
         DocumentInfo(
             row.document_id,
@@ -155,7 +157,7 @@ def list_documents(store: Store, scope: Scope | None = None) -> Flow[list[Docume
             row.hidden,
             row.language,
         )
-        for row in (yield from read_consistently(store, _all_rows, scope))
+        for row in (yield from read_consistently(store, partial(_rows, where=where), scope))
     ]
 
 
@@ -202,7 +204,7 @@ def list_leaves(store: Store, document_id: str | None, scope: Scope | None = Non
             reader = reader.raising()
             rows = [(yield from _current_row(reader, document_id))]
         else:
-            rows = yield from _all_rows(reader)
+            rows = yield from _rows(reader)
         stored = yield from _leaves(reader, [id_ for row in rows for id_ in row.leaf_ids])
         texts = {id_: leaf.text for id_, leaf in stored.items()}
         return [
@@ -358,10 +360,12 @@ def _leaves(reader: Reader, ids: Sequence[LeafId]) -> Flow[dict[LeafId, StoredLe
     return stored
 
 
-def _all_rows(reader: Reader) -> Flow[list[Row]]:
-    """Return the rows of all documents, sorted by id."""
+def _rows(reader: Reader, where: Where | None = None) -> Flow[list[Row]]:
+    """Return the rows of the documents that match a filter, sorted by id."""
     catalogue = yield from reader.whole_catalogue()
     reader.warn_of_left_out()
+    if where is not None:
+        return [catalogue.rows[id_] for id_ in sorted(filter(None, map(catalogue.shown_id, catalogue.select(where).ids)))]
     return [row for _, row in sorted(catalogue.unpacked().rows.items()) if row.version is not None]
 
 

@@ -11,9 +11,9 @@ from types import SimpleNamespace
 from typing import Any, TypeVar
 
 from leafspan.checks import shown
-from leafspan.documents import IndexSettings, checked_keys
+from leafspan.documents import IndexSettings, checked_keys, with_language
 from leafspan.errors import InvalidArgument, LeafspanError
-from leafspan.filters import to_filter
+from leafspan.filters import Where, to_filter
 from leafspan.flows import Call, Flow, arun, run
 from leafspan.indexing import Added, AddOptions, DocumentInfo, IngestRules, Synced, SyncOptions
 from leafspan.private.pseudonyms import Vault
@@ -339,13 +339,18 @@ class PrivateView(View):
 
         return (yield from self._with_records(attempt))
 
-    def _list_documents(self) -> Flow[list[DocumentInfo]]:
+    def _list_documents(self, where: Where | None) -> Flow[list[DocumentInfo]]:
         listed = super()._list_documents
 
         def attempt() -> Flow[tuple[list[DocumentInfo], Showing]]:
-            infos, showing = (yield from listed()), self._showing()
+            infos, showing = (yield from listed(None)), self._showing()
             yield from showing.load([info.metadata for info in infos])
-            return sorted(map(showing.info, infos), key=lambda info: info.id), showing
+            kept = [
+                info
+                for info in map(showing.info, infos)
+                if where is None or where.matches(with_language(info.metadata, info.language), info.id)
+            ]
+            return sorted(kept, key=lambda info: info.id), showing
 
         return self._hiding(self._with_records(attempt))
 
