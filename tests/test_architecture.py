@@ -46,6 +46,12 @@ def test_the_modules_of_a_room_are_marked_as_internal():
     assert [path for room in ROOMS for path in room.rglob("*.py") if not path.name.startswith("_")] == []
 
 
+def test_numpy_is_imported_in_one_place():
+    """``from leafspan.flows import np`` imports it at its first use."""
+    importing = [path.name for path in CORE.rglob("*.py") if "numpy" in imported(path)]
+    assert importing == ["_numpy.py"]
+
+
 def test_what_is_imported_late_is_offered_by_its_own_name():
     """A stub's ``import ... as`` would be right for type checkers, and wrong when the program runs."""
     nodes = [node for stub in CORE.rglob("__init__.pyi") for node in ast.walk(ast.parse(stub.read_text()))]

@@ -257,7 +257,7 @@ MUTANTS = (
     ),
     Mutant(
         "a client is closed while it has readers",
-        "engines.chroma._opened",
+        "engines.chroma._chroma",
         """            self._retired = True
             unused = self._readers == 0
 """,

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 from leafspan.checks import did_you_mean, shown
 from leafspan.errors import DocumentNotFound
 from leafspan.filters import Columns, Where
+from leafspan.flows import np
 from leafspan.store._document_table import DocumentTable, Numbering
 from leafspan.store._manifest import Damage, Row, RowHead
 from leafspan.store._stored_rows import StoredRows, are_current
 from leafspan.values import LeafId
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 K = TypeVar("K")
