@@ -492,6 +492,8 @@ def test_the_asynchronous_methods_do_the_same(view: PrivateView, revealing: Priv
         assert (await revealing.aget("letter")).text == LETTER
         assert await view.adocuments() == view.documents()
         assert await view.avalues("from") == view.values("from")
+        where = F("from").exists()
+        assert await view.adocuments(where) == [each for each in view.documents() if "from" in each.metadata] != []
         assert await view.aretrieve("planks", Hybrid()) == view.retrieve("planks", Hybrid())
         added = await view.aadd(Document("late", "Alice Smith came late."))
         assert added.added == ("late",)
