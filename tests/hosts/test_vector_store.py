@@ -24,6 +24,7 @@ from langchain_core.runnables import RunnableLambda
 from langchain_core.structured_query import Comparator, Comparison, StructuredQuery
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStore, VectorStoreRetriever
 from langchain_tests.integration_tests import VectorStoreIntegrationTests
+from llama_index.core import MockEmbedding
 
 import leafspan
 from langchain_ext import AutoMergingRetriever, HybridRetriever, RerankRetriever, SpanVectorStore, VectorRetriever
@@ -504,6 +505,26 @@ async def test_a_store_has_embeddings_for_the_filters_of_langchain_with_any_embe
         assert store.embeddings.embed_documents([]) == await store.embeddings.aembed_documents([]) == []
         assert await store.embeddings.aembed_documents(["fox"]) == store.embeddings.embed_documents(["fox"])
         assert await store.embeddings.aembed_query("fox") == store.embeddings.embed_query("fox")
+
+
+class Served:
+    """An embedder with a method of a common name."""
+
+    def encode(self, texts: list[str]) -> list[list[float]]:
+        return [[float(len(text)), 1.0] for text in texts]
+
+
+@pytest.mark.parametrize(
+    "embedder",
+    [lambda texts: Served().encode(texts), leafspan.Embedder.of(Served()), Served(), MockEmbedding(embed_dim=2)],
+    ids=["function", "Embedder", "encode", "LlamaIndex"],
+)
+def test_a_store_has_the_embeddings_of_every_embedder(tmp_path: Path, embedder: Any):
+    with Index.open(tmp_path / "kb", embedder=embedder) as kb:
+        embeddings = SpanVectorStore(kb).embeddings
+        expected = [[0.5, 0.5]] * 2 if isinstance(embedder, MockEmbedding) else [[3.0, 1.0], [5.0, 1.0]]
+        assert embeddings.embed_documents(["fox", "foxes"]) == expected
+        assert embeddings.embed_query("fox") == expected[0]
 
 
 def test_the_embeddings_of_a_private_view_get_no_name(tmp_path: Path):
