@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 from warnings import warn
 
 from leafspan import indexing, trees
-from leafspan.checks import check_flag, check_text, checked_id, shown
+from leafspan.checks import check_flag, check_text, check_whole, checked_id, shown
 from leafspan.documents import IndexSettings, check_document, checked_keys
 from leafspan.embedding import check_vectors
 from leafspan.errors import InvalidArgument
@@ -287,16 +287,20 @@ class View:
     adelete = awaiting(delete)
 
     @blocking
-    def documents(self, where: object = None) -> Flow[list[DocumentInfo]]:
+    def documents(self, where: object = None, *, start: int = 0, limit: int | None = None) -> Flow[list[DocumentInfo]]:
         """The documents that match a filter, without their texts, in the order of their ids.
 
         Args:
             where: Filter on their metadata, as in ``retrieve``. Default: all documents.
+            start: Number of documents to leave out, >= 0. Default: 0.
+            limit: Most documents, >= 0. Default: any number.
 
         Raises:
-            InvalidArgument: if ``where`` is no filter.
+            InvalidArgument: if ``where`` is no filter, or a number is out of its range.
         """
-        return self._list_documents(to_filter(where))
+        first = check_whole("start", start, 0)
+        end = None if limit is None else first + check_whole("limit", limit, 0)
+        return self._list_documents(to_filter(where), slice(first, end))
 
     adocuments = awaiting(documents, reads=True)
 
@@ -314,7 +318,7 @@ class View:
         """
         if key is not None:
             check_text("key", key)
-        documents = yield from self._list_documents(None)
+        documents = yield from self._list_documents(None, slice(0, None))
         return indexing.value_counts(documents, key)
 
     avalues = awaiting(values, reads=True)
@@ -383,7 +387,7 @@ class View:
     @blocking
     def count(self) -> Flow[int]:
         """The number of documents."""
-        return (yield from indexing.count_all(self._store, self._scope)).documents
+        return indexing.count_documents(self._store, self._scope)
 
     acount = awaiting(count, reads=True)
 
@@ -619,8 +623,8 @@ class View:
 
         return indexing.IngestRules(FileReading(check_scope, self._store.home))
 
-    def _list_documents(self, where: Where | None) -> Flow[list[DocumentInfo]]:
-        return indexing.list_documents(self._store, where, self._scope)
+    def _list_documents(self, where: Where | None, part: slice) -> Flow[list[DocumentInfo]]:
+        return indexing.list_documents(self._store, where, part, self._scope)
 
     def _get(self, document_id: str) -> Flow[Document]:
         return indexing.get_document(self._store, document_id, self._scope)

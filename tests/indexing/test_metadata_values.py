@@ -95,3 +95,18 @@ def test_a_tool_lists_the_values_and_not_those_that_documents_hide(tmp_path):
         assert (first["key"], first["total"], first["next_start"]) == ("topic", 3, 2)
         assert outline.call({"key": "topic", "start": 2}).content["values"] == [{"value": "topic 2", "documents": 1}]
         assert outline.call({"key": ""}).content["total"] == 4  # models fill in every argument
+
+
+@given(st.integers(0, 12), st.one_of(st.none(), st.integers(0, 12)))
+def test_a_part_of_the_documents_is_a_slice_of_all(shared_index: Index, start: int, limit: int | None):
+    for view in (shared_index, shared_index.scoped(F("topic").exists())):
+        for where in (None, F("topic").exists()):
+            part = slice(start, None if limit is None else start + limit)
+            assert view.documents(where, start=start, limit=limit) == view.documents(where)[part]
+        assert view.count() == len(view.documents())
+
+
+@pytest.mark.parametrize("options", [{"start": -1}, {"limit": -1}, {"start": "1"}, {"limit": 1.5}])
+def test_a_part_is_given_by_whole_numbers(shared_index: Index, options: dict[str, Any]):
+    with pytest.raises(InvalidArgument, match=rf"{next(iter(options))} must be a whole number >= 0"):
+        shared_index.documents(**options)

@@ -147,12 +147,15 @@ def outline_tool(view: View, name: str, *, about: str, read: str, timeout: float
             page = _page("summaries", map(_summary, summaries[start : start + limit]), start, len(summaries))
             return ToolResult(page, tuple(summaries[start : start + len(page["summaries"])]))
         if document_id is None:
-            documents = yield Call(view.documents, native=view.adocuments, what=name)
             if key := arguments["key"]:
+                documents = yield Call(view.documents, native=view.adocuments, what=name)
                 counts = value_counts(documents, key, hidden=False)
                 values = ({"value": short_value(each), "documents": count} for each, count in counts[start : start + limit])
                 return ToolResult({"key": shortened(key), **_page("values", values, start, len(counts))})
-            return ToolResult(_page("documents", map(_document, documents[start : start + limit]), start, len(documents)))
+            options = {"start": start, "limit": limit}
+            documents = yield Call(view.documents, (), options, native=view.adocuments, what=name)
+            total = yield Call(view.count, native=view.acount, what=name)
+            return ToolResult(_page("documents", map(_document, documents), start, total))
         leaves = yield Call(view.leaves, (document_id,), native=view.aleaves, what=name)
         headings = yield Call(_headings, (document_id, leaves), what="")
         about_it = {"document_id": shortened(document_id, LONGEST_ID), "characters": leaves[-1].end if leaves else 0}

@@ -19,7 +19,18 @@ from leafspan.filters import Where
 from leafspan.flows import Call, Flow
 from leafspan.indexing._known_files import content_in_file
 from leafspan.spans import grown_within
-from leafspan.store import Reader, Row, Scope, Store, StoredLeaf, Totals, leaf_passage, outline_of, read_consistently
+from leafspan.store import (
+    Catalogue,
+    Reader,
+    Row,
+    Scope,
+    Store,
+    StoredLeaf,
+    Totals,
+    leaf_passage,
+    outline_of,
+    read_consistently,
+)
 from leafspan.text import first_words
 from leafspan.trees import Trees, count_trees
 from leafspan.values import Chunk, Document, Leaf, LeafId, Passage, run_of_id, short_id
@@ -112,7 +123,11 @@ def index_stats(
     store: Store, embedder: CheckedEmbedder, trees: Trees, settings: IndexSettings, scope: Scope | None
 ) -> Flow[Stats]:
     """Return figures about the index, or about the part that ``scope`` shows."""
-    totals = yield from count_all(store, scope)
+
+    def read(reader: Reader) -> Flow[Totals]:
+        return (yield from _catalogue(reader)).totals
+
+    totals = yield from read_consistently(store, read, scope)
     identity = yield from embedder.identity()
     counts = yield from count_trees(store, trees, scope)
     return Stats(
@@ -133,19 +148,23 @@ def index_stats(
     )
 
 
-def count_all(store: Store, scope: Scope | None = None) -> Flow[Totals]:
-    """Return the totals over all documents."""
+def count_documents(store: Store, scope: Scope | None) -> Flow[int]:
+    """Return the number of documents. No row is unpacked."""
 
-    def read(reader: Reader) -> Flow[Totals]:
-        catalogue = yield from reader.whole_catalogue()
-        reader.warn_of_left_out()
-        return catalogue.totals
+    def read(reader: Reader) -> Flow[int]:
+        return (yield from _catalogue(reader)).count
 
     return read_consistently(store, read, scope)
 
 
-def list_documents(store: Store, where: Where | None, scope: Scope | None = None) -> Flow[list[DocumentInfo]]:
-    """Return the documents that match a filter, sorted by id."""
+def _catalogue(reader: Reader) -> Flow[Catalogue]:
+    catalogue = yield from reader.whole_catalogue()
+    reader.warn_of_left_out()
+    return catalogue
+
+
+def list_documents(store: Store, where: Where | None, part: slice, scope: Scope | None = None) -> Flow[list[DocumentInfo]]:
+    """Return a part of the documents that match a filter, sorted by id."""
     return [
         DocumentInfo(
             row.document_id,
@@ -157,7 +176,7 @@ def list_documents(store: Store, where: Where | None, scope: Scope | None = None
             row.hidden,
             row.language,
         )
-        for row in (yield from read_consistently(store, partial(_rows, where=where), scope))
+        for row in (yield from read_consistently(store, partial(_rows, where=where, part=part), scope))
     ]
 
 
@@ -360,12 +379,12 @@ def _leaves(reader: Reader, ids: Sequence[LeafId]) -> Flow[dict[LeafId, StoredLe
     return stored
 
 
-def _rows(reader: Reader, where: Where | None = None) -> Flow[list[Row]]:
-    """Return the rows of the documents that match a filter, sorted by id."""
-    catalogue = yield from reader.whole_catalogue()
-    reader.warn_of_left_out()
-    if where is not None:
-        return [catalogue.rows[id_] for id_ in sorted(filter(None, map(catalogue.shown_id, catalogue.select(where).ids)))]
+def _rows(reader: Reader, where: Where | None = None, part: slice = slice(0, None)) -> Flow[list[Row]]:
+    """Return the rows of a part of the documents that match a filter, sorted by id. Only these rows are unpacked."""
+    catalogue = yield from _catalogue(reader)
+    if where is not None or part != slice(0, None):
+        ids = sorted(filter(None, map(catalogue.shown_id, catalogue.select(where).ids)))
+        return [catalogue.rows[id_] for id_ in ids[part]]
     return [row for _, row in sorted(catalogue.unpacked().rows.items()) if row.version is not None]
 
 

@@ -210,6 +210,11 @@ class Catalogue:
         return DocumentNotFound(f"there is no document {shown(document_id)} in the index{hint}")
 
     @cached_property
+    def count(self) -> int:
+        """The number of the view's documents."""
+        return sum(version is not None for _, version, _ in self.versions())
+
+    @cached_property
     def totals(self) -> Totals:
         """Totals over the view's documents, computed once."""
         rows = [row for row in self.rows.values() if row.version is not None]

@@ -65,7 +65,8 @@ def list_resources(view: View, cursor: str | None) -> Flow[types.ListResourcesRe
     if cursor is not None and not re.fullmatch(r"\d{1,12}", cursor, re.ASCII):
         raise InvalidArgument(f"cursor must be next_cursor of the page before, got {shown(cursor)}")
     start = int(cursor or 0)
-    documents = yield Call(view.documents, native=view.adocuments, what="list")
+    options = {"start": start, "limit": _PAGE + 1}
+    documents = yield Call(view.documents, (), options, native=view.adocuments, what="list")
     listed = [
         types.Resource(
             uri=uri_of(each.id),
@@ -73,9 +74,9 @@ def list_resources(view: View, cursor: str | None) -> Flow[types.ListResourcesRe
             title=visible(shortened(title)) if (title := title_of(each)) else None,
             mime_type=_MIME_TYPE,
         )
-        for each in documents[start : start + _PAGE]
+        for each in documents[:_PAGE]
     ]
-    following = str(start + _PAGE) if start + _PAGE < len(documents) else None
+    following = str(start + _PAGE) if len(documents) > _PAGE else None
     return types.ListResourcesResult(resources=listed, next_cursor=following)
 
 

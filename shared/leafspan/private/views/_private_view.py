@@ -339,18 +339,18 @@ class PrivateView(View):
 
         return (yield from self._with_records(attempt))
 
-    def _list_documents(self, where: Where | None) -> Flow[list[DocumentInfo]]:
+    def _list_documents(self, where: Where | None, part: slice) -> Flow[list[DocumentInfo]]:
         listed = super()._list_documents
 
         def attempt() -> Flow[tuple[list[DocumentInfo], Showing]]:
-            infos, showing = (yield from listed(None)), self._showing()
+            infos, showing = (yield from listed(None, slice(0, None))), self._showing()
             yield from showing.load([info.metadata for info in infos])
             kept = [
                 info
                 for info in map(showing.info, infos)
                 if where is None or where.matches(with_language(info.metadata, info.language), info.id)
             ]
-            return sorted(kept, key=lambda info: info.id), showing
+            return sorted(kept, key=lambda info: info.id)[part], showing
 
         return self._hiding(self._with_records(attempt))
 
