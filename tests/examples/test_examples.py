@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import runpy
 from pathlib import Path
 
@@ -15,6 +16,7 @@ def test_there_are_examples():
 
 
 @pytest.mark.filterwarnings("ignore::pydantic.PydanticDeprecationWarning")  # LlamaIndex looks at all attributes
+@pytest.mark.filterwarnings("ignore:.*aiosqlite:ResourceWarning")  # LlamaIndex's memory never closes its database
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_it_runs_and_prints(
     example: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
@@ -22,5 +24,6 @@ def test_it_runs_and_prints(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.argv", [str(example)])
     runpy.run_path(str(example), run_name="__main__")
+    gc.collect()  # so that the database is closed here, and not in a later test
     assert len(capfd.readouterr().out.splitlines()) > 3
     assert not list(tmp_path.iterdir())  # it leaves nothing behind
