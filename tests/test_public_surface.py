@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from datetime import date, datetime
 from typing import Any, get_type_hints
 
 import pytest
@@ -107,6 +108,7 @@ LIMITS = {
     "index": Option(REQUIRED, leafspan.View),
     "min_score": Option(None, float | None),
     "per_document": Option(None, int | None),
+    "as_of": Option(None, datetime | date | str | None),
     "retrieval_timeout": Option(None, float | None),
     "filter_policy": Option("replace", FilterPolicy),
     "k": Option(None, int | None),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,7 +13,7 @@ from leafspan.config import Location, config_text, load_config, read_config, reg
 from leafspan.documents import OpenOptions
 from leafspan.errors import InvalidArgument
 from leafspan.lexical import Analysis, Analyzer, BM25Settings
-from leafspan.retrieval import Defaults, Limits
+from leafspan.retrieval import Defaults
 from leafspan.spans import Budget
 from leafspan.splitting import HierarchicalSplitter, Splitter
 from leafspan.strategies import DEFAULT, Strategy, to_strategy
@@ -43,6 +44,7 @@ class Config:
             ``Budget(512, count=...)``. Default: None.
         min_score: Lowest score of a passage. Default: None.
         per_document: Most passages of one document, >= 1. Default: None.
+        as_of: Moment at which documents must be valid, as in ``retrieve``. Default: None.
 
     Raises:
         InvalidArgument: if an option is out of its range.
@@ -60,6 +62,7 @@ class Config:
     budget: int | Budget | None = None
     min_score: float | None = None
     per_document: int | None = None
+    as_of: datetime | date | str | None = None
 
     def __repr__(self) -> str:
         return short_repr(self)
@@ -68,7 +71,7 @@ class Config:
         if self.embedder is not None:
             check_text("embedder", self.embedder)
         self.options()
-        Limits.of(self.k, self.candidates, self.budget, None, self.min_score, self.per_document)
+        object.__setattr__(self, "as_of", self.defaults().limits_of({}).as_of)  # which checks all limits
         if self.strategy is not None:
             object.__setattr__(self, "strategy", to_strategy("strategy", self.strategy))
 
@@ -169,7 +172,7 @@ class Config:
     def defaults(self) -> Defaults:
         """The strategy and limits for calls of ``retrieve`` without these options."""
         strategy = DEFAULT if self.strategy is None else self.strategy
-        return Defaults(strategy, self.k, self.candidates, self.budget, self.min_score, self.per_document)
+        return Defaults(strategy, self.k, self.candidates, self.budget, self.min_score, self.per_document, self.as_of)
 
 
 register(Config)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import date
 from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Self, Unpack
@@ -421,6 +422,8 @@ class View:
             min_score: Lowest score of a passage: docs/scores.md says what scores mean. Without ``k`` or ``budget``, all
                 that reach it are returned. Default: any.
             per_document: Most passages of one document, >= 1, so that others have room. Default: any number.
+            as_of: Moment: a date (its start), a datetime, an ISO text, or ``"now"``. Only documents are searched that are
+                valid then: ``valid_from`` <= ``as_of`` < ``valid_until`` in their metadata. Default: all documents.
             timeout: Seconds, > 0, after which the retrieval ends with an error. With a timeout,
                 the retrieval runs in a thread, and so do your functions that it calls. Default: none; each wait for the
                 index still ends within the ``timeout`` of ``Index.open``.
@@ -472,6 +475,7 @@ class View:
         where: object = None,
         min_score: float | None = None,
         per_document: int | None = None,
+        as_of: date | str | None = None,
     ) -> OtherIndex:
         """A strategy that searches here, for a retrieval from another index or without an index.
 
@@ -487,9 +491,9 @@ class View:
         Raises:
             InvalidArgument: if an option is out of its range.
         """
-        limits = Limits.of(k, candidates, budget, where, min_score, per_document)
+        limits = Limits.of(k, candidates, budget, where, min_score, per_document, as_of)
         made = at_least(self._strategy_of(strategy), min_score)
-        return OtherIndex(self, made, k, candidates, limits.budget, limits.where, per_document)
+        return OtherIndex(self, made, k, candidates, limits.budget, limits.where, per_document, limits.as_of)
 
     @blocking
     def build_tree(

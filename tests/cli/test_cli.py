@@ -499,6 +499,19 @@ def test_budget_candidates_and_where_reach_the_index(kb):
     assert ids("--where", json.dumps(haystack)) == ["texts/bees.md"]
 
 
+def test_query_and_explain_take_a_moment(tmp_path):
+    kb = tmp_path / "kb"
+    with Index.open(kb) as index:
+        index.add(Document("old", "The fare is 3 euros.", metadata={"valid_until": "2024-05-01"}))
+        index.add(Document("new", "The fare is 4 euros.", metadata={"valid_from": "2024-05-01"}))
+    for moment, fare in (("2024-04-30", "old"), ("2024-05-01", "new"), ("now", "new")):
+        printed = leafspan("query", "fare", "--kb", kb, "--as-of", moment, "--json").stdout
+        assert [each["document_id"] for each in json.loads(printed)] == [fare]
+    said = leafspan("explain", "fare", "--kb", kb, "--as-of", "2024-05-01", "--document", "old").stdout
+    assert "its valid_until is '2024-05-01', which does not match F('valid_until') > '2024-05-01'" in said
+    assert "as_of must be a date" in fails(leafspan("query", "fare", "--kb", kb, "--as-of", "2024"))
+
+
 def test_nothing_found_is_no_error(kb):
     arguments = ("query", "honey", "--kb", kb, "--where", '{"source": "none"}')
     result = leafspan(*arguments)

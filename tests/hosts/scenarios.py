@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 from llama_index.core.vector_stores import FilterOperator, MetadataFilter, MetadataFilters
 
 from leafspan import (
@@ -105,6 +107,7 @@ SCENARIOS = [
         {},
         {"where": {"$and": [{"tags": {"$contains": "sea"}}, {"year": {"$lt": 1900}}]}},
     ),
+    Scenario("vector as of a day", "VectorRetriever", {}, {"as_of": date(2024, 5, 1)}),
     Scenario("words", "BM25Retriever", expected=(1, at(HARBOUR, {"3": 2.9259, "5": 1.6118, "1": 1.1995, "4": 1.1700}))),
     Scenario(
         "words, scaled",
@@ -522,5 +525,6 @@ SCENARIOS = [
             ),
         ),
     ),
+    Scenario("a view, as of a moment", "HybridRetriever", {}, {"as_of": "2024-05-01T10:00+02:00", "where": TALES}, TALES),
     Scenario("a view, all of it", "BrowseRetriever", {}, {"k": 30}, scope=F("topic") == "food"),
 ]

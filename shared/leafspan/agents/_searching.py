@@ -69,7 +69,7 @@ def search_tool(
 
     def search(arguments: Mapping[str, Any]) -> Flow[ToolResult]:
         words = arguments["budget"]
-        options = {name: getattr(limits, name) for name in ("candidates", "min_score", "per_document")}
+        options = {name: getattr(limits, name) for name in ("candidates", "min_score", "per_document", "as_of")}
         options |= {"k": arguments["k"], "budget": words, "where": filter_of_call(arguments["where"])}
         query = arguments["question"], strategies[arguments.get("strategy", first)]
         passages: Passages = yield Call(view.retrieve, query, options, native=view.aretrieve, what=name)
@@ -147,9 +147,10 @@ class ToolLimits:
     words: int  # most words of a result
     longest: int  # that a call can ask for
     k: int | None  # None: as many passages as fit into the words
-    candidates: int | None  # a call cannot change this and the next two; None is the view's default
+    candidates: int | None  # a call cannot change this and the next three; None is the view's default
     min_score: float | None
     per_document: int | None
+    as_of: str | None
 
     @classmethod
     def of(cls, view: View, k: int | None, budget: int | None, max_budget: int, limits: Limits | None = None) -> Self:
@@ -172,4 +173,4 @@ class ToolLimits:
                 k = None if each.k is None else min(each.k, MOST_PASSAGES)
                 budget = None if each.budget is None else max(LEAST_BUDGET, each.budget.words)
         words = min(_USUAL_BUDGET if budget is None else budget, max_budget)
-        return cls(words, max_budget, k, limits.candidates, limits.min_score, limits.per_document)
+        return cls(words, max_budget, k, limits.candidates, limits.min_score, limits.per_document, limits.as_of)

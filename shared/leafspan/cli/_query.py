@@ -106,6 +106,10 @@ def query(
         typer.Option(help="Leaves (smallest pieces) to find before merging. By default enough for the budget, or 4 * k."),
     ] = None,
     where: Where = None,
+    as_of: Annotated[
+        str | None,
+        typer.Option(help="Moment, such as 2024-05-01 or now: only documents that are valid then. By default all."),
+    ] = None,
     min_score: Annotated[
         float | None,
         typer.Option(
@@ -147,6 +151,7 @@ def query(
                 where=condition,
                 min_score=min_score,
                 per_document=per_document,
+                as_of=as_of,
                 timeout=timeout,
             )
             printed = worth_printing(passages, min_score)

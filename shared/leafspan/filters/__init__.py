@@ -1,6 +1,6 @@
 """Filters on the metadata of documents: one language, to which filters of Chroma, Haystack and LlamaIndex are converted."""
 
-from leafspan.filters._builder import F, filter_from_option, filter_from_text
+from leafspan.filters._builder import F, filter_from_option, filter_from_text, valid_documents
 from leafspan.filters._columns import Columns, FilterPolicy, apply_policy, constant, failing_parts, implied, with_conditions
 from leafspan.filters._conditions import (
     DOCUMENT_ID,
@@ -12,6 +12,7 @@ from leafspan.filters._conditions import (
     Ordered,
     TextMatch,
     any_of,
+    checked_moment,
     instant,
 )
 from leafspan.filters._dialects import to_filter
@@ -33,6 +34,7 @@ __all__ = [
     "Where",
     "any_of",
     "apply_policy",
+    "checked_moment",
     "constant",
     "failing_parts",
     "filter_from_option",
@@ -40,5 +42,6 @@ __all__ = [
     "implied",
     "instant",
     "to_filter",
+    "valid_documents",
     "with_conditions",
 ]

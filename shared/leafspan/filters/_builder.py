@@ -7,11 +7,23 @@ import json
 import operator
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Never
 
 from leafspan.checks import did_you_mean, reason_of, shown
 from leafspan.errors import InvalidArgument
-from leafspan.filters._conditions import Contains, Equal, Exists, OneOf, Ordered, TextMatch, all_of, any_of, checked_scalars
+from leafspan.filters._conditions import (
+    Contains,
+    Equal,
+    Exists,
+    OneOf,
+    Ordered,
+    TextMatch,
+    all_of,
+    any_of,
+    checked_moment,
+    checked_scalars,
+)
 from leafspan.filters._expression import Where
 
 
@@ -111,6 +123,20 @@ class F:
         """A filter: the document has the key."""
         return Exists(self.key)
 
+    @staticmethod
+    def valid_at(moment: object) -> Where:
+        """A filter: the document is valid at this moment, from ``valid_from`` on and before ``valid_until``.
+
+        A document without one of these keys is valid on that side for ever. A value that is not a date does not match.
+
+        Args:
+            moment: A date (its start), a datetime, or an ISO text of one. Without an offset it is UTC.
+        """
+        text = checked_moment("moment", moment)
+        first, end = F("valid_from"), F("valid_until")
+        valid: Where = (~first.exists() | (first <= text)) & (~end.exists() | (end > text))
+        return valid
+
     def __invert__(self) -> Never:
         raise TypeError(f"{self!r} is not a filter yet: ~{self!r}.exists() is for documents without this key")
 
@@ -132,6 +158,14 @@ class F:
             return make()
         except InvalidArgument as error:
             raise InvalidArgument(f"F({self.key!r}): {error}") from None
+
+
+def valid_documents(where: Where | None, as_of: str | None) -> Where | None:
+    """The filter ``where`` together with a retrieval's option ``as_of``."""
+    if as_of is None:
+        return where
+    valid = F.valid_at(datetime.now(UTC) if as_of == "now" else as_of)
+    return valid if where is None else where & valid
 
 
 _LONGEST = 100_000  # characters
@@ -165,7 +199,7 @@ def filter_from_text(text: str) -> Where:
 
 def filter_from_option(text: str) -> Where | dict[str, Any]:
     """The filter of a text option ``where``: from a filter's text, or as JSON in a dialect, unchanged."""
-    if text.lstrip().startswith(("F(", "(", "~")):
+    if text.lstrip().startswith(("F(", "F.", "(", "~")):
         return filter_from_text(text)
     try:
         condition = json.loads(text)
@@ -184,6 +218,8 @@ def _read(node: ast.expr, text: str) -> Any:
     match node:
         case ast.Call(func=ast.Name(id="F"), args=[argument], keywords=[]):
             return F(_constant(argument, text))
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="F"), attr="valid_at"), args=[argument], keywords=[]):
+            return F.valid_at(_constant(argument, text))
         case ast.Call(func=ast.Attribute(value=key, attr=method), args=arguments, keywords=named):
             if method not in _METHODS:
                 raise InvalidArgument(f"{_RULE}, got .{method}() in {shown(text)}{did_you_mean(method, _METHODS)}")

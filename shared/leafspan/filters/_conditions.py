@@ -296,3 +296,12 @@ def instant(text: str) -> int | None:
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     return (moment - _EPOCH) // timedelta(microseconds=1) + (86_400_000_000 if ends_day else 0)
+
+
+def checked_moment(name: str, moment: object, *, now: bool = False) -> str:
+    """The moment as an ISO text. With ``now`` it may also be ``"now"``."""
+    text = plain_value(moment)
+    if isinstance(text, str) and ((now and text == "now") or instant(text) is not None):
+        return text
+    more = ', or "now"' if now else ""
+    raise InvalidArgument(f'{name} must be a date, a datetime, an ISO text such as "2024-05-01"{more}, got {shown(moment)}')

@@ -19,7 +19,7 @@ from leafspan.view import View
 LIMITS = ("k", "candidates", "budget", "where")
 """Options of ``View.retrieve`` that a strategy may have, too. For a retriever they are options of the call."""
 
-CALL_OPTIONS = (*LIMITS, "min_score", "per_document")
+CALL_OPTIONS = (*LIMITS, "min_score", "per_document", "as_of")
 
 
 class LastStrategy:

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast, get_args
 
 from leafspan.agents import AgentTool, agent_tool
@@ -51,6 +52,7 @@ class RetrieverOptions:
     where: Any = None
     min_score: float | None = None
     per_document: int | None = None
+    as_of: datetime | date | str | None = None
     retrieval_timeout: float | None = None
     filter_policy: FilterPolicy = "replace"
     explain: bool = False
@@ -175,7 +177,7 @@ class StrategyRetriever(RetrieverOptions):
         check_timeout(self.retrieval_timeout, "retrieval_timeout")
         check_choice("filter_policy", self.filter_policy, get_args(FilterPolicy))
         check_flag("explain", self.explain)
-        kept = {name: getattr(limits, name) for name in ("candidates", "where", "per_document")}
+        kept = {name: getattr(limits, name) for name in ("candidates", "where", "per_document", "as_of")}
         return {**self._plain_options(strategy), self._name_of_k: k, **kept}
 
     def _limits(self, where: object = None) -> CallOptions:
@@ -200,7 +202,7 @@ class StrategyRetriever(RetrieverOptions):
         return self.index is not None and whole.index is not None and not whole.index.is_of_same_index(self.index)
 
     def _filtered(self, context: Any = None) -> Strategy:
-        return filtered(self._strategy(context), self.where)
+        return filtered(self._strategy(context), self.where, self.as_of)
 
     def _search(self, query: Any, strategy: Strategy, options: CallOptions, *, for_several: str) -> Passages:
         """The result of ``View.retrieve``, or of ``leafspan.retrieve`` without an index."""
@@ -258,11 +260,11 @@ def retriever_tool(retriever: StrategyRetriever, rerankers: Iterable[Mapping[str
     """A retriever as the tool ``search``, with options of ``Rerank`` for what chooses and reorders its results."""
     if retriever.index is None:
         raise InvalidArgument("retriever must have an index to become a tool, got one that searches other sources only")
-    strategy = retriever._filtered()
+    strategy = filtered(retriever._strategy(), retriever.where)
     for each in rerankers:
         strategy = Rerank(base=strategy, **each)
-    own = retriever._limits()
-    limits = Limits.of(own["k"], own["candidates"], own["budget"], None, own["min_score"], own["per_document"])
+    own: Mapping[str, Any] = {**retriever._limits(), "where": None}  # the strategy has it
+    limits = Limits.of(**{name: own[name] for name in CALL_OPTIONS})
     return agent_tool(retriever.index, strategies=strategy, limits=limits, **options)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import date
 from functools import partial
 from typing import Any, TypedDict
 
@@ -12,7 +13,7 @@ from leafspan.checks import check_number, check_whole, shown, with_option_names
 from leafspan.embedding import CheckedEmbedder, EmbedderIdentity
 from leafspan.engines import MOST_RESULTS
 from leafspan.errors import InvalidArgument
-from leafspan.filters import Where, to_filter
+from leafspan.filters import Where, checked_moment, to_filter, valid_documents
 from leafspan.flows import Flow
 from leafspan.search import SearchIndexes, nearest_leaves
 from leafspan.spans import Budget
@@ -43,6 +44,7 @@ class CallOptions(TypedDict, total=False):
     where: object
     min_score: float | None
     per_document: int | None
+    as_of: date | str | None
     timeout: float | None
 
 
@@ -60,6 +62,7 @@ class Limits:
     where: Where | None  # filter on the documents, or None for all
     min_score: float | None = None  # lowest score of a passage, or None for any
     per_document: int | None = None  # most passages of one document, or None for any number
+    as_of: str | None = None  # moment at which documents must be valid, or None for any
     private: bool = False  # whether the call is on a private view
 
     @classmethod
@@ -71,6 +74,7 @@ class Limits:
         where: object = None,
         min_score: float | None = None,
         per_document: int | None = None,
+        as_of: Any = None,
     ) -> Limits:
         if k is not None:
             k = check_whole("k", k, 1)
@@ -83,7 +87,9 @@ class Limits:
         check_number("min_score", min_score, optional=True)
         if per_document is not None:
             per_document = check_whole("per_document", per_document, 1)
-        return cls(k, candidates, budget, to_filter(where), min_score, per_document)
+        if as_of is not None:
+            as_of = checked_moment("as_of", as_of, now=True)
+        return cls(k, candidates, budget, to_filter(where), min_score, per_document, as_of)
 
     def split(self, results: Sequence[Candidate]) -> tuple[list[Candidate], list[Candidate]]:
         """The results that reach the lowest allowed score, and the others."""
@@ -104,8 +110,9 @@ class Limits:
             candidates = for_words if k is None else min(candidates, for_words)
         if self.candidates is None and (strategy.looks_once or (returns_all and not strategy.needs_query)):
             candidates = sys.maxsize  # nothing is ranked, so the first search may read everything
+        where = self.where if self.as_of is None else valid_documents(self.where, self.as_of)
         return RetrievalContext(
-            candidates, self.where, k, words, embedder, exactly=self.candidates is not None, private=self.private
+            candidates, where, k, words, embedder, exactly=self.candidates is not None, private=self.private
         )
 
 
@@ -119,6 +126,7 @@ class Defaults:
     budget: int | Budget | None = None  # most words or tokens, or None for no limit
     min_score: float | None = None  # lowest score of a passage, or None for any
     per_document: int | None = None  # most passages of one document, or None for any number
+    as_of: date | str | None = None  # moment at which documents must be valid, or None for any
 
     def strategy_of(self, strategy: object) -> Strategy:
         return self.strategy if strategy is None else to_strategy("strategy", strategy)
@@ -126,7 +134,7 @@ class Defaults:
     def limits_of(self, options: CallOptions) -> Limits:
         """The limits of a call. A call that gives one of ``k`` and ``budget`` gets no default for the other."""
         call: dict[str, Any] = {name: value for name, value in options.items() if value is not None and name != "timeout"}
-        own: dict[str, Any] = {name: getattr(self, name) for name in ("candidates", "min_score", "per_document")}
+        own: dict[str, Any] = {name: getattr(self, name) for name in ("candidates", "min_score", "per_document", "as_of")}
         if "k" not in call and "budget" not in call:
             own |= {"k": self.k, "budget": self.budget}
         return Limits.of(**{**own, **call})

@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any
 
 from leafspan.checks import shown_below
-from leafspan.filters import Where
+from leafspan.filters import Where, valid_documents
 from leafspan.flows import Flow
 from leafspan.retrieval._answers import Answers
 from leafspan.retrieval._index_answers import IndexAnswers
@@ -74,7 +74,7 @@ def run_strategy(
         results = []
         for (high, low), row, blank, (_, ended), (few, full) in zip(split, allowed, has_blank, chosen, kept, strict=True):
             left_out = blank or len(row) < len(high)
-            returned = few[: first.k] if limits.where is None else _matched(few[: first.k], limits.where)
+            returned = few[: first.k] if first.where is None else _matched(few[: first.k], first.where)
             enough = full or ended or len(returned) == first.k
             complete = searched_out or (not strategy.finds_spans and len(high) < context.candidates)
             if left_out and context.k is not None:
@@ -151,8 +151,9 @@ def why_empty(result: Result, limits: Limits, reader: Reader, noted: NoteWhyEmpt
         catalogue = yield from reader.catalogue()
         if not catalogue.select(None).ids:
             return WhyEmpty(INDEX_IS_EMPTY if reader.scope is None else "the view shows no document")
-        if limits.where is not None and not catalogue.select(limits.where).ids:
-            return WhyEmpty("no document matches the filter")
+        where = valid_documents(limits.where, limits.as_of)
+        if where is not None and not catalogue.select(where).ids:
+            return WhyEmpty("no document matches the filter" + (f" as of {limits.as_of}" if limits.as_of else ""))
     return why_found_none(result, limits, noted)
 
 

@@ -52,6 +52,7 @@ def retrieve(query: One, strategy: StrategyLike, *, embedder: object = None, **o
         budget: Most words in all passages together, >= 1, or tokens with ``Budget(512, count=...)``. Default: any number.
         where: Filter on the passages' metadata. Default: all.
         min_score: Lowest score of a passage: docs/scores.md says what scores mean. Default: any.
+        as_of: Moment at which passages must be valid by their metadata. Default: any.
         embedder: Embedder of questions, for strategies that need one. Default: the bundled model.
         timeout: Seconds, > 0, after which the retrieval ends with an error. Default: no limit.
 

@@ -67,13 +67,11 @@ _BLANK = Query(text="")
 class Searchable(Protocol):
     """An index or a view of one."""
 
-    def retrieve_many(
-        self, queries: Any, strategy: Any, *, k: Any, candidates: Any, budget: Any, where: Any, per_document: Any
-    ) -> Any: ...
+    @property
+    def retrieve_many(self) -> Callable[..., Any]: ...
 
-    async def aretrieve_many(
-        self, queries: Any, strategy: Any, *, k: Any, candidates: Any, budget: Any, where: Any, per_document: Any
-    ) -> Any: ...
+    @property
+    def aretrieve_many(self) -> Callable[..., Awaitable[Any]]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +88,7 @@ class OtherIndex(Strategy):
         budget: Most words or tokens from it. Default: any number.
         where: Filter on its documents, in addition to the call's filter. Default: all documents.
         per_document: Most passages of one of its documents, >= 1. Default: any number.
+        as_of: Moment at which its documents must be valid, or ``"now"``. Default: any.
 
     Raises:
         InvalidArgument: if ``view`` is not an index or view, or ``strategy`` is not a strategy.
@@ -104,6 +103,7 @@ class OtherIndex(Strategy):
     budget: Budget | None = None
     where: Where | None = None
     per_document: int | None = None
+    as_of: str | None = None
 
     def __post_init__(self) -> None:
         if not callable(getattr(self.view, "aretrieve_many", None)):
@@ -128,6 +128,7 @@ class OtherIndex(Strategy):
             "candidates": min(context.candidates, _MOST) if context.exactly else self.candidates,
             "budget": self.budget,
             "per_document": self.per_document,
+            "as_of": self.as_of,
             "where": wheres[0] & wheres[1] if len(wheres) == 2 else next(iter(wheres), None),
         }
         questions = [None if query == _BLANK else query for query in queries]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date
 from operator import attrgetter
 from typing import Any, ClassVar, Self
 
 from leafspan.checks import check_number, shown
 from leafspan.errors import InvalidArgument, LeafspanError, NotALeaf
-from leafspan.filters import Where, to_filter
+from leafspan.filters import Where, checked_moment, to_filter, valid_documents
 from leafspan.strategies._fuse import is_nameless
 from leafspan.strategies._other_sources import HostRetriever
 from leafspan.strategies._queries import those_that_reach
@@ -60,35 +61,45 @@ class Filtered(OverBase):
 
     Args:
         base: The strategy.
-        where: The filter, made with ``F``.
+        where: The filter, made with ``F``. Default: None, if there is ``as_of``.
+        as_of: Moment at which documents must be valid, as for ``Index.retrieve``. Default: None.
 
     Raises:
         InvalidArgument: if ``base`` is not a strategy, or ``where`` not a filter.
     """
 
     base: Strategy
-    where: Where
+    where: Where | None = None
+    as_of: date | str | None = None
 
     def __post_init__(self) -> None:
         check_strategy("base", self.base)
-        if not isinstance(self.where, Where):
+        if self.as_of is not None:
+            object.__setattr__(self, "as_of", checked_moment("as_of", self.as_of, now=True))
+        if not isinstance(self.where, Where) and (self.where is not None or self.as_of is None):
             raise InvalidArgument(f"where must be a filter made with F, got {shown(self.where)}")
 
+    @property
+    def filter(self) -> Where:
+        """Both options as one filter. ``"now"`` is the moment of this call."""
+        return valid_documents(self.where, self.as_of)  # type: ignore[arg-type,return-value]
+
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
-        where = self.where if context.where is None else context.where & self.where
+        own = self.filter
+        where = own if context.where is None else context.where & own
         rows = yield from self.base.retrieve(queries, replace(context, where=where))
-        matched = Trace(filters=(self.where,))
+        matched = Trace(filters=(own,))
         return [[replace(candidate, trace=candidate.trace + matched) for candidate in row] for row in rows]
 
 
-def filtered(strategy: Strategy, where: object) -> Strategy:
-    """The strategy for the documents that match a filter in any dialect, or the strategy itself if ``where`` is None.
+def filtered(strategy: Strategy, where: object, as_of: date | str | None = None) -> Strategy:
+    """The strategy for the documents that match a filter in any dialect, or the strategy itself without a filter.
 
     Raises:
         InvalidArgument: if ``where`` is not a filter.
     """
     condition = to_filter(where)
-    return strategy if condition is None else Filtered(strategy, condition)
+    return strategy if condition is None and as_of is None else Filtered(strategy, condition, as_of)
 
 
 @dataclass(frozen=True, slots=True)

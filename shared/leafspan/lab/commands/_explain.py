@@ -61,6 +61,7 @@ def explain(
     budget: Annotated[int | None, typer.Option(help="As for query.")] = None,
     candidates: Annotated[int | None, typer.Option(help="As for query.")] = None,
     where: Where = None,
+    as_of: Annotated[str | None, typer.Option(help="As for query.")] = None,
     min_score: Annotated[float | None, typer.Option(help="As for query.")] = None,
     per_document: Annotated[int | None, typer.Option(help="As for query.")] = None,
     min_answer_probability: Annotated[float | None, typer.Option(help="As for query.")] = None,
@@ -94,6 +95,7 @@ def explain(
                 where=condition,
                 min_score=least,
                 per_document=per_document,
+                as_of=as_of,
                 timeout=timeout,
             )
 

@@ -24,7 +24,7 @@ from leafspan.view import View
 Option = Literal["min_answer_probability", "min_score"]
 
 _AT_ONCE = 32  # questions in one retrieval
-_LIMITS = ("k", "candidates", "budget", "min_score", "per_document")
+_LIMITS = ("k", "candidates", "budget", "min_score", "per_document", "as_of")
 
 
 @dataclass(frozen=True, slots=True)

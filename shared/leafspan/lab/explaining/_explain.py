@@ -9,6 +9,7 @@ from typing import Any, Unpack
 
 from leafspan.checks import shown
 from leafspan.errors import InvalidArgument
+from leafspan.filters import valid_documents
 from leafspan.flows import Flow, arun_within, run_within
 from leafspan.lab.explaining._explanation import Explanation, Obstacle, Standing, TimedRequest
 from leafspan.lab.explaining._letting_in import Held, LettingIn, limits_of_call
@@ -90,8 +91,8 @@ def explain(
             to whole leaves. It is returned if one of these leaves is returned.
         text: The piece's words, instead of its characters. White space does not matter. If the words have several places,
             the first one is explained, and the explanation names the others. Default: None.
-        options: Options of ``retrieve``: ``k``, ``candidates``, ``budget``, ``where``, ``min_score``, ``per_document`` and
-            ``timeout``.
+        options: Options of ``retrieve``: ``k``, ``candidates``, ``budget``, ``where``, ``min_score``, ``per_document``,
+            ``as_of`` and ``timeout``.
 
     Returns:
         The returned passages with their traces, the strategy's requests and their times. For a piece, also the passages
@@ -232,7 +233,7 @@ class _Explaining:
         if values is not None:
             obstacles = [obstacle_of(limit, value, target.row, held) for limit, value in values.items()]
             return sorted(obstacles, key=_order), held, standings
-        kept_out = [obstacle_of(each, None, target.row, None) for each in possible if each.name == "where"]
+        kept_out = [obstacle_of(each, None, target.row, None) for each in possible if each.loosest is None]
         kept_out.append(no_option(self._strategy, target.row, standings, searches=searches, results=letting_in.most))
         return kept_out, None, standings
 
@@ -241,7 +242,7 @@ class _Explaining:
         parts = [(place, each) for place, each in inside(self._strategy) if place]
         if not parts:
             return []
-        where = self._limits.where
+        where = valid_documents(self._limits.where, self._limits.as_of)
         if where is not None and not where.matches(target.row.metadata, target.row.document_id):
             where = None
         context = RetrievalContext(depth, where, exactly=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from math import floor, log10
 from typing import Any
 
+from leafspan.filters import valid_documents
 from leafspan.flows import Flow
 from leafspan.lab.explaining._target import Target
 from leafspan.retrieval import Limits, Result
@@ -18,7 +19,7 @@ _MOST_WORDS = 100_000_000
 _NEAR_PASSAGES, _NEAR_CANDIDATES, _NEAR_WORDS = 100, 400, 3_000  # looking further takes long and is rarely needed
 _TIMES = 4  # times the user's value is near, too
 _DIGITS = 4  # significant digits of a score
-_ORDER = ("candidates", "min_score", "per_document", "budget", "k", "where")  # in this order limits are tightened again
+_ORDER = ("candidates", "min_score", "per_document", "budget", "k", "as_of", "where")  # limits are tightened in this order
 
 Retrieve = Callable[[Limits], Flow[Result]]
 
@@ -52,8 +53,9 @@ def limits_of_call(limits: Limits, strategy: Strategy, row: Row, *, far: bool) -
     """The limits that may keep a document's leaves out, each with a value that is near or as loose as possible."""
     context = limits.context(at_least(strategy, limits.min_score), None)
     possible = []
-    if limits.where is not None and not limits.where.matches(row.metadata, row.document_id):
-        possible.append(Limit("where", limits.where, limits.where, None))
+    for name, filter in (("where", limits.where), ("as_of", valid_documents(None, limits.as_of))):
+        if filter is not None and not filter.matches(row.metadata, row.document_id):
+            possible.append(Limit(name, getattr(limits, name), filter, None))
 
     def number(name: str, value: Any, now: int, near: int, most: int) -> None:
         if now < most:
@@ -95,7 +97,7 @@ class LettingIn:
             return None
         values = yield from self._needed({each: each.loosest for each in some})
         for limit in values:
-            if limit.name != "where":
+            if limit.loosest is not None:  # not a filter
                 values[limit] = yield from self._nearest(limit, values)
         values = yield from self._needed(values)
         yield from self._lets_in(values)

@@ -28,7 +28,7 @@ def obstacle_of(limit: Limit, needed: object, row: Row, held: Held | None) -> Ob
     name, now = limit.name, shown(limit.now)
     change = f"{name}={shown(needed)} lets it in"
     match name:
-        case "where":
+        case "where" | "as_of":
             sentence = f"the filter leaves out its document: {mismatch(limit.now, row)}"
         case "candidates":
             sentence = f"it is not among the {now} candidates that are looked at: {change}"
@@ -44,7 +44,7 @@ def obstacle_of(limit: Limit, needed: object, row: Row, held: Held | None) -> Ob
             sentence = f"only the {now} best passages are returned, and it comes at place {needed}: {change}"
         case _:
             sentence = f"the budget of {now} is used up before it: {change}"
-    return Obstacle("filter" if name == "where" else name, name, limit.value, needed, sentence)
+    return Obstacle("filter" if needed is None else name, name, limit.value, needed, sentence)
 
 
 def mismatch(where: Where, row: Row) -> str:
@@ -78,9 +78,9 @@ def no_option(strategy: Strategy, row: Row, standings: Sequence[Standing], *, se
     """The obstacle of a piece that no option lets in, with its rank in the searches and the largest number of results."""
     ranked = [each for each in standings if each.rank is not None]
     filters = [
-        f"its filter {shown(each.where)} leaves out the document: {mismatch(each.where, row)}"
+        f"its filter {shown(each.filter)} leaves out the document: {mismatch(each.filter, row)}"
         for _, each in inside(strategy)
-        if isinstance(each, Filtered) and not each.where.matches(row.metadata, row.document_id)
+        if isinstance(each, Filtered) and not each.filter.matches(row.metadata, row.document_id)
     ]
     if filters:
         why = filters[0]

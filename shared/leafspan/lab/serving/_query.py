@@ -90,7 +90,7 @@ class PageQuery:
             k, budget = limits.k, limits.budget
         if k is None and budget is None:
             k = USUAL_PASSAGES  # also for strategies that would return any number of passages
-        own = {name: getattr(limits, name) for name in ("candidates", "min_score", "per_document")}
+        own = {name: getattr(limits, name) for name in ("candidates", "min_score", "per_document", "as_of")}
         return {"k": k, "budget": budget, **own}
 
     @staticmethod

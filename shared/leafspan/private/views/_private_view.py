@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from leafspan.checks import shown
 from leafspan.documents import IndexSettings, checked_keys, with_language
 from leafspan.errors import InvalidArgument, LeafspanError
-from leafspan.filters import Where, to_filter
+from leafspan.filters import Where, to_filter, valid_documents
 from leafspan.flows import Call, Flow, arun, run
 from leafspan.indexing import Added, AddOptions, DocumentInfo, IngestRules, Synced, SyncOptions
 from leafspan.private.pseudonyms import Vault
@@ -216,8 +216,9 @@ class PrivateView(View):
 
     def _masked_retrieve(self, query: Any, strategy: Strategy, limits: Limits, recording: Recording) -> Flow[Any]:
         asking = Asking(self._privacy.disguise, self._masked_id)
-        masked, where = yield Call(lambda: (asking.query(query), asking.where(limits.where)))
-        limits = replace(limits, where=where, private=True)
+        where = valid_documents(limits.where, limits.as_of)
+        masked, where = yield Call(lambda: (asking.query(query), asking.where(where)))
+        limits = replace(limits, where=where, as_of=None, private=True)
         masked_strategy = MaskedStrategy(strategy, asking)
 
         def attempt() -> Flow[tuple[Any, Showing]]:
