@@ -56,7 +56,7 @@ class BaseSpanRetriever(StrategyRetriever, BaseRetriever):
     """A strategy over an index or a view of one, as a LangChain retriever.
 
     Each of its options can also be passed to a call instead of the retriever's own: ``retriever.invoke(question, k=3)``.
-    As the base of another retriever over the same index, it is treated as its strategy: its ``where`` and ``min_score``
+    As the base of another retriever over the same index, it is treated as its strategy: its filters and ``min_score``
     apply in addition to the call's; its ``k``, ``candidates``, ``budget`` and ``retrieval_timeout`` do not apply.
     """
 

@@ -38,7 +38,7 @@ def as_tools(index: View, **options: Unpack[ToolsOptions]) -> list[StructuredToo
 
 @described_as(
     agent_tool,
-    retriever="A retriever of this package over an index, whose strategy, ``where``, ``candidates`` and ``min_score`` "
+    retriever="A retriever of this package over an index, whose strategy, filters, ``candidates`` and ``min_score`` "
     "apply in each call; or an index or view, for the choice of strategies of ``as_tools``.",
 )
 def as_tool(retriever: BaseSpanRetriever | View, **options: Unpack[ToolOptions]) -> StructuredTool:

@@ -84,7 +84,7 @@ class BaseSpanRetriever(StrategyRetriever, AnsweringRetriever):
     """A strategy over an index or a view of one, as a LlamaIndex retriever.
 
     LlamaIndex's calls take no options: ``with_options`` returns a copy with other options, and a ``FilteredQueryBundle``
-    has a filter. As the base of another retriever over the same index, it is treated as its strategy: its ``where`` and
+    has a filter. As the base of another retriever over the same index, it is treated as its strategy: its filters and
     ``min_score`` apply in addition to the other retriever's; its ``similarity_top_k``, ``candidates``, ``budget`` and
     ``retrieval_timeout`` do not apply.
     """

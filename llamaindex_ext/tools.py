@@ -42,7 +42,7 @@ def as_tools(index: View, **options: Unpack[ToolsOptions]) -> list[SpanTool]:
 
 @described_as(
     agent_tool,
-    retriever="A retriever of this package over an index, whose strategy, ``where``, ``candidates`` and ``min_score`` "
+    retriever="A retriever of this package over an index, whose strategy, filters, ``candidates`` and ``min_score`` "
     "apply in each call; or an index or view, for the choice of strategies of ``as_tools``.",
     node_postprocessors="Node postprocessors of LlamaIndex that choose and reorder results, one after the other, "
     "before the cut to ``k`` and ``budget``. Not for an index or view alone. Default: none.",
