@@ -37,11 +37,20 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
     All clients in memory share one Chroma, which takes the longer the more it holds.
     """
     yield
+    if (folder := getattr(item, "funcargs", {}).get("tmp_path")) is not None:
+        _stop_chroma_below(str(folder))
     if nextitem is None or nextitem.path != item.path:
         for known in (SharedSystemClient._identifier_to_system, SharedSystemClient._identifier_to_refcount):
             known.pop("ephemeral", None)
         gc.collect()
         gc.freeze()
+
+
+def _stop_chroma_below(folder: str) -> None:
+    """Close the files of clients that a test has left open. A process may have a thousand open files."""
+    for place in [each for each in SharedSystemClient._identifier_to_system if each.startswith(folder)]:
+        SharedSystemClient._identifier_to_refcount.pop(place, None)
+        SharedSystemClient._identifier_to_system.pop(place).stop()
 
 
 @pytest.fixture(scope="session", autouse=True)
