@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date
 from functools import partial
@@ -264,6 +264,30 @@ class View:
         return synced
 
     a_sync = awaiting(sync)
+
+    def watch(
+        self, source: object, *, allow_empty: bool = False, workers: int | None = None, progress: bool | None = None
+    ) -> Iterator[Synced]:
+        """The results of ``sync``, at once and again after each change of files that has changed or skipped something.
+
+        ``source`` is a folder, a file or ``Files``, or a list of these. A string is a path. The options are ``sync``'s
+        options. A change is in the index within two seconds, a burst is one sync, and a file is taken when it has not
+        changed for 0.3 seconds. With ``watchfiles`` (``pip install ".[watch]"``), the operating system tells of changes.
+        Otherwise, and for single files, leafspan looks at sizes and times.
+
+        If a path goes away or is empty, nothing is deleted, a ``RuntimeWarning`` says so, and the watch goes on. It also
+        goes on if another writer is busy. All other errors end it, and so do all errors of the first sync.
+
+        Raises:
+            InvalidArgument: if the source is anything but files and folders, or an option is of a wrong type.
+        """
+        return indexing.Watch(source, self._sync, allow_empty, workers, progress).syncs()
+
+    def awatch(
+        self, source: object, *, allow_empty: bool = False, workers: int | None = None, progress: bool | None = None
+    ) -> AsyncIterator[Synced]:
+        """Like ``watch``, for ``async for``."""
+        return indexing.Watch(source, self._sync, allow_empty, workers, progress).asyncs()
 
     @blocking
     def delete(self, ids: Iterable[str] | None = None, *, where: object = None, dry_run: bool = False) -> Flow[list[str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -517,3 +518,52 @@ def test_the_index_in_a_folder_of_documents_is_not_read_but_named(docs, monkeypa
         result = leafspan("sync", ".")
         assert result.stdout.startswith(line)
         assert "left out, since they are not read: 1 index kb, 2 .0, " in result.stderr
+
+
+def test_a_watch_prints_a_line_for_each_sync(docs, monkeypatch):
+    syncs = Index.watch
+
+    def twice(index, files, **options):
+        watch = syncs(index, files, **options)
+        yield next(watch)
+        (docs / "bees.md").unlink()
+        yield next(watch)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Index, "watch", twice)
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+    result = leafspan("sync", docs, "--watch", "--json")
+    assert (result.exit_code, result.stderr) == (130, "interrupted\n")
+    first, second = map(json.loads, result.stdout.splitlines())
+    assert (first["added"], second["deleted"]) == (["docs/bees.md", "docs/rocks.txt"], ["docs/bees.md"])
+    result = leafspan("sync", docs, "--watch", "--allow-empty", "--glob", "*.md")
+    assert [line.partition(";")[0] for line in result.stdout.splitlines()] == [
+        "kb: 0 added, 0 replaced, 0 deleted, 0 unchanged"
+    ]
+
+
+def test_a_watch_may_begin_with_an_empty_folder_but_not_with_a_missing_one(docs, monkeypatch):
+    Path("empty").mkdir()
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+    monkeypatch.setattr(Index, "watch", lambda *_, **__: iter(()))
+    assert leafspan("sync", "empty", "--watch").exit_code == 0
+    assert "there is no file or folder 'missing'" in fails(leafspan("sync", "missing", "--watch", "--kb", "new"))
+    assert "give one of them" in fails(leafspan("sync", "empty", "--watch", "--dry-run"))
+    assert not Path("new").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 0)])
+def test_a_watch_ends_with_a_signal(docs, number, code):
+    command = [sys.executable, "-m", "leafspan", "sync", "docs", "--watch"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        assert process.stderr
+        assert process.stdout.readline().startswith("kb: 2 added, 0 replaced, 0 deleted, 0 unchanged;")
+        (docs / "tea.md").write_text("# Tea\n\nTea is steamed.\n")
+        assert process.stdout.readline().startswith("kb: 1 added, 0 replaced, 0 deleted, 2 unchanged;")
+        process.send_signal(number)
+        assert process.wait(30) == code
+        assert (process.stdout.read(), process.stderr.read()) == ("", "interrupted\n" if code else "")
+    with Index.open("kb") as index:
+        assert (index.count(), index.repair()) == (3, [])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import sys
 import warnings
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -72,6 +74,9 @@ def sync(
     outputs: Outputs = False,
     checksum: Checksum = False,
     strict: Strict = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Go on until Ctrl-C: sync again after each change of the files.")
+    ] = False,
     workers: Annotated[
         int, typer.Option(min=0, help="Number of additional processes that read files and embed texts.")
     ] = 0,
@@ -96,15 +101,21 @@ def sync(
         checksum=checksum,
         strict=strict,
     )
-    with _opened(kb, embedder, files, config, dry_run=dry_run) as (opened, named):
-        synced = _sync_quietly(opened, named, dry_run=dry_run, allow_empty=allow_empty, workers=workers)
-        stats = opened.stats()
-    _print_synced(kb, synced, stats, dry_run=dry_run, as_json=as_json)
+    if watch and dry_run:
+        raise InvalidArgument("--watch syncs, and --dry-run changes nothing: give one of them")
+    with _opened(kb, embedder, files, config, dry_run=dry_run, may_be_empty=watch) as (opened, named), _quietly(named):
+        if watch:
+            signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # which the first process of a container ignores else
+            for synced in opened.watch(named, allow_empty=allow_empty, workers=workers):
+                _print_synced(kb, synced, opened.stats(), as_json=as_json, one_line=True)
+            return
+        synced = opened.sync(named, dry_run=dry_run, allow_empty=allow_empty, workers=workers)
+        _print_synced(kb, synced, opened.stats(), dry_run=dry_run, as_json=as_json)
 
 
 @contextmanager
 def _opened(
-    kb: str, embedder: str | None, files: Files, config: Path | None, *, dry_run: bool
+    kb: str, embedder: str | None, files: Files, config: Path | None, *, dry_run: bool, may_be_empty: bool
 ) -> Iterator[tuple[Index, Files]]:
     """Open the index, and return it with the files and their ids in it.
 
@@ -113,7 +124,7 @@ def _opened(
     try:
         opened = open_index(kb, embedder, create=False, config=config)
     except IndexNotFound:
-        _check_not_empty(files)
+        (check_paths if may_be_empty else _check_not_empty)(files)
         if dry_run:
             root = files.root
             if root is None and not is_address(kb):
@@ -129,22 +140,24 @@ def _opened(
         yield opened, files
 
 
-def _sync_quietly(
-    index: Index, files: Files, *, dry_run: bool = False, allow_empty: bool = False, workers: int = 0
-) -> Synced:
-    """Sync, and suppress the warnings that are printed here or by ``_print_synced`` instead."""
+@contextmanager
+def _quietly(files: Files) -> Iterator[None]:
+    """A context for a sync, without the warnings that are printed here or by ``_print_synced`` instead."""
     with warnings.catch_warnings():
+        warnings.filterwarnings("always", "the watch goes on", RuntimeWarning)
         warnings.filterwarnings("ignore", ".* new documents? ha", RuntimeWarning)
         warnings.filterwarnings("ignore", "no file of a known kind", RuntimeWarning)
         if files.glob and not _has_files(files):
             console(stderr=True).print(plain(no_match(files), "yellow"))
-        return index.sync(files, dry_run=dry_run, allow_empty=allow_empty, workers=workers)
+        yield
 
 
-def _print_synced(kb: str, synced: Synced, stats: Stats, *, dry_run: bool = False, as_json: bool) -> None:
+def _print_synced(
+    kb: str, synced: Synced, stats: Stats, *, dry_run: bool = False, as_json: bool, one_line: bool = False
+) -> None:
     """Print what a sync did, or would do."""
     if as_json:
-        print_json({"dry_run": dry_run, **_as_json(synced, stats)})
+        print_json({"dry_run": dry_run, **_as_json(synced, stats)}, one_line=one_line)
         return
     out = console()
     if dry_run:
@@ -218,7 +231,9 @@ def index(
     splitter = None if leaf_words is None else _splitter(leaf_words)
     with open_index(kb, embedder, splitter=splitter, context_sentences=context_sentences, config=config) as opened:
         if prune:
-            _print_synced(kb, _sync_quietly(opened, files), opened.stats(), as_json=as_json)
+            with _quietly(files):
+                synced = opened.sync(files)
+            _print_synced(kb, synced, opened.stats(), as_json=as_json)
             return
         added = opened.add(source)
         stats = opened.stats()

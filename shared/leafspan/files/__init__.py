@@ -5,9 +5,11 @@ from leafspan.files._opening import Unreadable, decode
 from leafspan.files._reader_process import LimitedReading
 from leafspan.files._reading import (
     FileReading,
+    FileStatus,
     Skipped,
     Step,
     check_paths,
+    file_status,
     files_at,
     in_limits,
     is_there,
@@ -34,6 +36,7 @@ __all__ = [
     "FileDocument",
     "FileNames",
     "FileReading",
+    "FileStatus",
     "Files",
     "LimitedReading",
     "Record",
@@ -43,6 +46,7 @@ __all__ = [
     "below_folder",
     "check_paths",
     "decode",
+    "file_status",
     "files_at",
     "in_limits",
     "no_match",

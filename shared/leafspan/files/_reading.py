@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import warnings
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path, PurePosixPath
@@ -38,6 +38,18 @@ class Skipped:
 
     path: str
     reason: str
+
+
+FileStatus = tuple[int, int, int, int]
+"""A file's size, the times of its last modification and change in nanoseconds, and its inode."""
+
+
+def file_status(path: Path) -> FileStatus | None:
+    """Return a file's status, or None if there is no file, or it cannot be looked at."""
+    with suppress(OSError):
+        seen = os.stat(path)
+        return seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_ino
+    return None
 
 
 class Step(NamedTuple):
@@ -92,6 +104,7 @@ class FileReading:
         self._unread_documents: set[str] = set()
         self._reasons: dict[str, list[str]] = {}  # the first reason, and an empty text for each further one
         self._noted: set[Path] = set()  # files that were not read completely
+        self.seen: Mapping[Path, FileStatus] | None = None  # files that have changed since are left out
         self.unchanged: Callable[[Path, str, Files], Sequence[str] | None] = lambda path, name, files: None
         self.ahead: Callable[[Iterable[Step], Files], Iterator[tuple[Step, Iterable[Record | BadRecord]]]] = in_limits
         self.passed: list[str] = []  # document ids of unchanged files, which were not read
@@ -123,7 +136,10 @@ class FileReading:
 
     def may_be_unread(self, path: Path | None) -> bool:
         """Whether the file with this path may exist but was unreadable."""
-        return path is not None and any(each in self._unread for each in (path, *path.parents))
+        if path is None:
+            return False
+        is_gone = self.seen is not None and path in self.seen and path not in self._read and path not in self._own
+        return is_gone or any(each in self._unread for each in (path, *path.parents))
 
     def skip_document(self, id_: str, reason: str) -> None:
         """Record that a user's document could not be stored."""
@@ -172,6 +188,9 @@ class FileReading:
                 yield Step(item)
             elif item in self._read:
                 yield Step(item, ())
+            elif self.seen is not None and self.seen.get(item) != file_status(item):
+                self._unread.add(item)
+                yield Step(item, ())
             else:
                 ids = self.unchanged(item, names.name(item), files)
                 what = None if ids is not None or item in named else what_leafspan_wrote(item)
@@ -217,8 +236,9 @@ class FileReading:
             )
 
     def _skip(self, path: Path, name: str, reason: str, *, strict: bool) -> None:
-        self._note(name, reason, strict=strict)
         self._unread.add(path)
+        if self.seen is None or path not in self.seen or self.seen[path] == file_status(path):
+            self._note(name, reason, strict=strict)
 
     def _note(self, name: str, reason: str, *, strict: bool) -> None:
         if strict:

@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 from leafspan.checks import check_flag, check_text, shown
 from leafspan.errors import InvalidArgument
 
+_HIDDEN = (".", "~$")  # Office writes a file such as ~$report.docx beside an open one
+
 
 @dataclass(frozen=True, slots=True)
 class Files:
@@ -99,7 +101,7 @@ class Files:
 
     def takes(self, relative: PurePosixPath) -> bool:
         """Whether a file with this path below a folder is read, if it is there and its kind is known."""
-        return not any(part.startswith(".") for part in relative.parts) and self.matches(relative)
+        return not any(part.startswith(_HIDDEN) for part in relative.parts) and self.matches(relative)
 
     def matches(self, relative: PurePosixPath) -> bool:
         """Whether ``glob`` and ``exclude`` allow a file with this path below a folder."""
@@ -209,7 +211,7 @@ def find_files(
 
 def _kind(path: Path) -> str:
     """Return the kind of a file that is left out: its suffix, if any."""
-    return "hidden" if path.name.startswith(".") else path.suffix.lower() or "without a suffix"
+    return "hidden" if path.name.startswith(_HIDDEN) else path.suffix.lower() or "without a suffix"
 
 
 def _is_link(path: Path) -> bool:

@@ -22,6 +22,7 @@ from ._known_files import FILE_KEY, moved_warning
 from ._sync import Synced, SyncOptions, sync
 from ._vector_repair import examine_database, examine_files, examine_vectors, rebuild_vectors
 from ._verifying import verify
+from ._watch import Watch
 from ._writing import (
     Group,
     NewVersion,
@@ -51,6 +52,7 @@ __all__ = [
     "Stats",
     "SyncOptions",
     "Synced",
+    "Watch",
     "WriteTarget",
     "check_copy",
     "check_splitter",

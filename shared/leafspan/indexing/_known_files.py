@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from leafspan.documents import content_hash
-from leafspan.files import FileDocument, FileNames, Files, packed
+from leafspan.files import FileDocument, FileNames, FileReading, Files, file_status, packed
 from leafspan.flows import Call, Flow
 from leafspan.segments import new_file
 from leafspan.splitting import MARKDOWN
@@ -157,15 +157,14 @@ class FileMemory:
         recipe = _recipe(path, files)
         if recipe is None or self._path is None:
             return None
-        try:
-            now, seen = time.time_ns(), os.stat(path)
-        except OSError:
+        now, seen = time.time_ns(), file_status(path)
+        if seen is None:
             return None
-        status = [seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_ino, recipe]
+        status = [*seen, recipe]
         *earlier, documents = self._earlier.get(str(path), [[]])
         if not files.checksum and earlier == status and all(self._has(name, *each) for each in documents):
             return [id_ for id_, _ in documents]
-        if max(seen.st_mtime_ns, seen.st_ctime_ns) + _COARSEST < now:
+        if max(seen[1:3]) + _COARSEST < now:
             self._new[str(path)] = status
         return None
 
@@ -250,12 +249,16 @@ class Moved:
                 ]
             yield document
 
-    def pairs(self, added: Collection[str], left: Sequence[Row], names: FileNames) -> tuple[tuple[str, str], ...]:
+    def pairs(
+        self, added: Collection[str], left: Sequence[Row], names: FileNames, reading: FileReading
+    ) -> tuple[tuple[str, str], ...]:
         """Return for each new document the stored document with the same text whose file is gone, as a pair of ids."""
         if not self._pairs:
             return ()
         new, old = set(added), {row.document_id: row for row in left}
-        return tuple((a, b) for a, b in self._pairs if a in new and b in old and not _is_there(old[b], names))
+        return tuple(
+            (a, b) for a, b in self._pairs if a in new and b in old and _is_gone(file_path(old[b], names), reading)
+        )
 
     def _with_its_shape(self, document: Document) -> Sequence[Row]:
         if self._by_shape is None:
@@ -288,6 +291,6 @@ def _same(document: Document, row: Row) -> bool:
     return content_hash(renamed, content_in_file(row.extra)) == row.hash
 
 
-def _is_there(row: Row, names: FileNames) -> bool:
-    path = file_path(row, names)
-    return path is not None and os.path.exists(path)  # returns False for an id that is too long for a path
+def _is_gone(path: Path | None, reading: FileReading) -> bool:
+    # os.path.exists returns False for an id that is too long for a path
+    return path is None or not (os.path.exists(path) or reading.may_be_unread(path))

@@ -69,6 +69,7 @@ class SyncOptions:
     volatile_keys: Collection[str] = ()
     workers: int | None = None
     progress: bool | None = None
+    seen: Mapping[Path, Any] | None = None  # file_status of the files to read: others are left for a later sync
 
     def __post_init__(self) -> None:
         for name in ("dry_run", "allow_empty", "flatten_metadata"):
@@ -83,6 +84,7 @@ def sync(target: WriteTarget, source: object, options: SyncOptions, rules: Inges
     """
     store, scope, reading = target.store, target.scope, rules.reading
     coverage = to_coverage(target, source, options, reading)
+    reading.seen = options.seen
     if not options.dry_run:
         yield from finish_interrupted(store)
     # Read the rows first: documents that others add meanwhile must not be deleted.
@@ -123,7 +125,7 @@ def sync(target: WriteTarget, source: object, options: SyncOptions, rules: Inges
     if versions and not options.dry_run:
         deleted = yield from delete_documents(target, versions, versions=versions)
     staying = [row for row in left if row.document_id not in versions]
-    pairs = yield Call(moved.pairs, (ingested.added, staying, names))
+    pairs = yield Call(moved.pairs, (ingested.added, staying, names, reading))
     return Synced(
         ingested.added, ingested.replaced, tuple(deleted), tuple(unchanged), reading.skipped, pairs, reading.left_out
     )
@@ -146,7 +148,7 @@ def to_coverage(target: WriteTarget, source: Any, options: SyncOptions, reading:
     """Return what a user's source covers."""
     within, source_key = options.within, options.source_key
     _refuse_texts(source)
-    if (files := _as_files(source)) is not None:
+    if (files := as_files(source)) is not None:
         if within is not None or source_key is not None:
             raise InvalidArgument("files already say what they cover: leave out within and source_key")
         return FileCoverage(files, reading, allow_empty=options.allow_empty)
@@ -178,7 +180,7 @@ def _refuse_texts(source: object) -> None:
             to_document(each)
 
 
-def _as_files(source: Any) -> list[Files] | None:
+def as_files(source: Any) -> list[Files] | None:
     """Return the files if the source consists of files only, else None."""
     things = [source] if isinstance(source, Path | Files) else source
     if not isinstance(things, Sequence) or not things or not all(isinstance(each, Path | Files) for each in things):

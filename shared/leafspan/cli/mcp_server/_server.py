@@ -38,12 +38,7 @@ _PROMPT = types.Prompt(
 
 
 def make_server(
-    view: View,
-    tools: Sequence[AgentTool],
-    *,
-    with_links: bool = True,
-    timeout: float | None = 30.0,
-    name: str = "leafspan",
+    view: View, tools: Sequence[AgentTool], *, with_links: bool = True, timeout: float | None = 30.0, name: str = "leafspan"
 ) -> Server[Any]:
     """Return a server that offers these tools, and the view's documents as resources. Calls run at the same time.
 
