@@ -8,7 +8,6 @@ import shutil
 import sqlite3
 import stat
 import threading
-import weakref
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -49,20 +48,6 @@ def write_at(descriptor: int, content: bytes, place: int) -> None:
     with _mutex:
         os.lseek(descriptor, place, os.SEEK_SET)
         os.write(descriptor, content)
-
-
-class OpenFile:
-    """A file that stays open for reading until it is no longer needed, even if another file replaces it."""
-
-    def __init__(self, descriptor: int) -> None:
-        try:
-            self._descriptor = os.dup(descriptor)
-        except OSError as error:
-            raise disk_error(error, "keep a file open") from error
-        weakref.finalize(self, os.close, self._descriptor)
-
-    def read(self, length: int, place: int) -> bytes:
-        return read_at(self._descriptor, length, place)
 
 
 _CANNOT_OPEN = ("unable to open database file", "(code: 14)")  # SQLite does not say why
