@@ -15,7 +15,7 @@ from typer.testing import CliRunner, Result
 
 from leafspan import Chunk, Document, Index, Tree, WriterBusy
 from leafspan.cli import app
-from leafspan.cli._demo import COMPARED, FRAMEWORKS, THEME, THEME_BUDGET, THEME_DOCUMENT, THEME_PLACES, theme_coverage
+from leafspan.cli._demo import COMPARED, FRAMEWORKS, THEME, THEME_DOCUMENT
 from leafspan.cli._query import STRATEGIES
 from leafspan.cli._tree import tree_lines
 from leafspan.embedding import CheckedEmbedder
@@ -700,29 +700,15 @@ def test_the_demo_shows_what_both_frameworks_find_on_a_few_screens(demo):
         assert " ".join(found.text.split()[:5]) in result.stdout
 
 
-def test_the_demo_shows_a_tree_and_what_it_tells_of_a_theme(demo):
+def test_the_demo_shows_a_tree_and_a_summary_about_a_theme(demo):
     result, index = demo
     output = result.stdout
     root, *_ = index.summaries(THEME_DOCUMENT)
     characters = len(index.get(THEME_DOCUMENT).text)
-    shares = {each.strategy: each.share for each in theme_coverage(index)}
     best = index.retrieve(THEME, Tree(), k=2)
     (run,) = root.summary.covers
     assert f"\n  layer 2  {THEME_DOCUMENT}, {run.last + 1} leaves, {characters:,} characters  {root.text[:10]}" in output
-    for strategy, share in shares.items():
-        assert re.search(rf"^  {strategy} +{share:.0%} of what {THEME_DOCUMENT} tells of it", output, re.MULTILINE)
-    # A summary comes soon, and the leaves below it tell clearly more than the same number of words found without it.
-    assert 1 in [each.layer for each in best]
-    assert shares.pop("tree, expand=10") > 1.3 * max(shares.values())
-
-
-def test_the_theme_is_shown_in_whole_paragraphs():
-    text = {document.id: document.text for document in example_documents()}[THEME_DOCUMENT]
-    pieces = [text[first:last] for first, last in THEME_PLACES]
-    starts = ("In the late 17th century, Robert Boyle", "Highly combustible materials", "In one experiment, Lavoisier")
-    assert [piece.startswith(start) for piece, start in zip(pieces, starts, strict=True)] == [True] * 3
-    assert all(piece.endswith("\n") for piece in pieces)
-    assert sum(len(piece.split()) for piece in pieces) > THEME_BUDGET
+    assert 1 in [each.layer for each in best]  # a summary comes soon
 
 
 @pytest.mark.slow

@@ -19,8 +19,6 @@ from leafspan.errors import MissingExtra
 from leafspan.examples import EXAMPLE_QUESTIONS, example_documents
 from leafspan.index import Index
 from leafspan.indexing import summaries_of
-from leafspan.strategies import Hybrid, RelevantSegments, Strategy, Tree, Vector
-from leafspan.values import Passage
 
 COMPARED = ("vector", "hybrid", "sentence-window", "auto-merging", "tree")
 
@@ -62,7 +60,6 @@ def _demonstrate(index: Index, out: Console) -> bool:
     out.print()
     out.rule(plain(THEME, "bold"), align="left")
     agreed &= _compare(index, "tree", THEME, frameworks, out)
-    _print_coverage(index, out)
     out.print()
     names = " and ".join(frameworks)
     if agreed:
@@ -84,20 +81,6 @@ def _build_trees(index: Index, out: Console) -> None:
         _print(out, 2, line.fitted(out.width - 2), "dim")
     if len(lines) > _MAX_NODES:
         _print(out, 2, f"... {len(lines) - _MAX_NODES} more ...", "dim")
-
-
-def _print_coverage(index: Index, out: Console) -> None:
-    """Print how much of a theme each strategy returns with the same number of words."""
-    out.print()
-    out.print(
-        plain("the theme", "bold cyan"),
-        plain(f"in {THEME_BUDGET} words of leaves, found or below summaries", "cyan"),
-        sep=": ",
-    )
-    for each in theme_coverage(index):
-        others = f", and pieces of {', '.join(each.others)}" if each.others else ""
-        _print(out, 2, f"{each.strategy:<18} {each.share:4.0%} of what {THEME_DOCUMENT} tells of it{others}")
-    _print(out, 2, "chosen to show what a tree can do: for many other themes, leaves alone are as good or better", "dim")
 
 
 def _is_installed(index: Index, ask: Framework, out: Console) -> bool:
@@ -147,47 +130,6 @@ THEME = "How did ideas about combustion develop?"
 """A question that several places of one example text answer together, but none of them alone."""
 
 THEME_DOCUMENT = "Oxygen"
-
-THEME_PLACES = ((1810, 3872), (6293, 7088), (9683, 10503))
-"""The first character, and the character after the last one, of the paragraphs that answer it.
-
-They are about Boyle to Priestley and earlier experiments, about the phlogiston theory, and about Lavoisier.
-"""
-
-THEME_BUDGET = 300
-"""The number of words that each strategy may return."""
-
-_STRATEGIES: dict[str, Strategy] = {
-    "vector": Vector(),
-    "hybrid": Hybrid(),
-    "relevant-segments": RelevantSegments(),
-    "tree, expand=10": Tree(expand=10),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class ThemeCoverage:
-    """How much of the theme a strategy's passages cover."""
-
-    strategy: str
-    share: float  # of the theme's characters that the passages cover, in [0, 1]
-    others: tuple[str, ...]  # ids of the other documents that passages come from
-
-
-def theme_coverage(index: Index) -> list[ThemeCoverage]:
-    """Return how much of the theme each strategy covers with ``THEME_BUDGET`` words."""
-    return [_coverage(name, index.retrieve(THEME, strategy, budget=THEME_BUDGET)) for name, strategy in _STRATEGIES.items()]
-
-
-def _coverage(strategy: str, passages: Sequence[Passage]) -> ThemeCoverage:
-    places = [
-        (passage.start, passage.end)
-        for passage in passages
-        if passage.document_id == THEME_DOCUMENT and passage.start is not None and passage.end is not None
-    ]
-    covered = sum(max(0, min(end, last) - max(start, first)) for start, end in places for first, last in THEME_PLACES)
-    others = sorted({passage.document_id for passage in passages} - {THEME_DOCUMENT})
-    return ThemeCoverage(strategy, covered / sum(last - first for first, last in THEME_PLACES), tuple(others))
 
 
 @dataclass(frozen=True, slots=True)
