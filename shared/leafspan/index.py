@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from leafspan.indexing import Copied, Finding
     from leafspan.indexing.adopting import Adopted
 
-TREES = ".tree"
-"""The suffix of the name under which an index's trees are stored."""
+TREES = ".tree"  # the suffix of the name under which an index's trees are stored
 
 MOST_NAME = 495
 """Most characters of an index's name. Its trees and collections have longer names, and Chroma allows 512 characters."""

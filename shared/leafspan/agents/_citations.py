@@ -21,15 +21,12 @@ if TYPE_CHECKING:
 LONGEST_ID = 500
 """Most characters of an id that is shown whole. A document with a longer id cannot be cited."""
 
-MOST_ITEMS = 20
-"""Most headings of a passage, and most values of a metadata list, that are shown."""
+MOST_ITEMS = 20  # most headings of a passage, and most values of a metadata list, that are shown
 
 CHARACTERS_A_WORD = 16
 """Most characters of a word on average. A text without white space would otherwise be one word."""
 
-LONGEST_FILTER = 5_000
-"""Most characters of a filter that a model can give."""
-
+LONGEST_FILTER = 5_000  # most characters of a filter that a model can give
 _LONGEST_NAME = 200  # characters of a title, a heading or a metadata value
 _METADATA = 1_500  # characters of the metadata of a document
 _FAR = 60  # most characters that a cut moves to keep a word whole
@@ -100,8 +97,7 @@ def short_value(value: object) -> Any:
     return value
 
 
-LONGEST_CITATION = LONGEST_ID + 2 * MOST_DIGITS + len(":-")
-"""Characters of the longest citation."""
+LONGEST_CITATION = LONGEST_ID + 2 * MOST_DIGITS + len(":-")  # characters of the longest citation
 
 _LABEL = r"(?:(?:sources?|src|docs?|documents?|quellen?|fuentes?|fontes?|fonti|bron(?:nen)?|来源|來源|出典)\s*+)?[#№]?\s*+"
 _NUMBERS = rf"{_LABEL}\d{{1,6}}(?:\s*+[-\u2010-\u2015~〜]\s*+{_LABEL}\d{{1,6}})?"
@@ -142,8 +138,7 @@ _MOST_COVERED = 10
 PLACE: dict[str, Any] = {"citation": str, "document_id": str, "start": int, "end": int}
 ABOUT: dict[str, Any] = {"title": str, "headings": [str], "lines": [int], "place": str}
 _OTHERS = {"kind": str, "id": str, "covers": [str], "metadata": dict, "score": float, "text": str, "cut": bool}
-PASSAGE = PLACE | ABOUT | _OTHERS
-"""The types of ``passage_fields``."""
+PASSAGE = PLACE | ABOUT | _OTHERS  # the types of passage_fields
 
 
 def place_fields(document_id: str, start: int, end: int) -> dict[str, Any]:

@@ -108,8 +108,7 @@ def filter_of_call(where: str | Mapping[str, Any] | None) -> object:
     return filter_from_option(where) if where.strip() else None
 
 
-OWN = "default"
-"""The name of the strategy from an index's configuration."""
+OWN = "default"  # the name of the strategy from an index's configuration
 
 WHEN = {
     OWN: "as this index is usually searched",
@@ -131,11 +130,8 @@ def usual_strategies() -> Mapping[str, Strategy]:
     return MappingProxyType({name: to_strategy("strategy", name) for name in WHEN if name != OWN})
 
 
-MOST_PASSAGES = 25
-"""Most passages that a call can ask for, and that it gets."""
-
-LEAST_BUDGET = 20
-"""Fewest words that a call can ask for."""
+MOST_PASSAGES = 25  # most passages that a call can ask for, and that it gets
+LEAST_BUDGET = 20  # fewest words that a call can ask for
 
 _USUAL_BUDGET = 600
 

@@ -155,8 +155,7 @@ def error_text(error: Exception) -> str:
     return shortened(visible(" ".join(message[: 2 * _LONGEST_ERROR].split())), _LONGEST_ERROR)
 
 
-Action = Callable[[Mapping[str, Any]], Flow[ToolResult]]
-"""A tool's function of its checked arguments."""
+Action = Callable[[Mapping[str, Any]], Flow[ToolResult]]  # a tool's function of its checked arguments
 
 
 @dataclass(frozen=True, slots=True)

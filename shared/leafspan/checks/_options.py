@@ -269,8 +269,7 @@ _SAME = (
 )
 """Groups of host and leafspan names for the same option."""
 
-_CONVERTED = {"mmr_threshold": "diversity", "lambda_mult": "diversity"}
-"""Host names for one minus an option of leafspan."""
+_CONVERTED = {"mmr_threshold": "diversity", "lambda_mult": "diversity"}  # host names for one minus an option of leafspan
 
 _KINDS_OF_SEARCH = ("search_type", "vector_store_query_mode")
 

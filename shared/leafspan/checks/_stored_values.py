@@ -14,17 +14,13 @@ from uuid import UUID
 
 from leafspan.checks._options import shown
 
-STRUCTURE_KEY = "leafspan"
-"""The metadata key for the place of a leaf, or for the record of a summary."""
+STRUCTURE_KEY = "leafspan"  # the metadata key for the place of a leaf, or for the record of a summary
 
 RESERVED_KEYS = frozenset({"doc_id", "start", "end", "layer", "covers", "score", "trace", STRUCTURE_KEY})
 """The metadata keys that leafspan sets itself, on stored leaves or on results in LangChain and LlamaIndex."""
 
-RESERVED_ID_PREFIX = "leafspan:"
-"""The first characters of the ids of leafspan's own records."""
-
-GENERATOR = "leafspan"
-"""The generator that leafspan's HTML pages name, which distinguishes them from users' documents."""
+RESERVED_ID_PREFIX = "leafspan:"  # the first characters of the ids of leafspan's own records
+GENERATOR = "leafspan"  # the generator that leafspan's HTML pages name, which distinguishes them from users' documents
 
 
 def is_reserved(key: str) -> bool:

@@ -87,9 +87,7 @@ def check_output(path: Path | None, *, force: bool) -> None:
         check_can_be_written(path)
 
 
-STDIN = "-"
-"""The argument that means standard input."""
-
+STDIN = "-"  # the argument that means standard input
 _MARK = "\ufeff"  # editors and PowerShell write it before the first line
 
 

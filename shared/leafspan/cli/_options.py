@@ -47,8 +47,7 @@ NewKnowledgeBase = Annotated[
 ]
 """The type of the option ``--kb`` of a command that creates the index."""
 
-DEFAULT_FOLDER = "kb"
-"""The folder of the index if ``--kb`` is not given."""
+DEFAULT_FOLDER = "kb"  # the folder of the index if --kb is not given
 
 
 def named_embedder(text: str) -> str:

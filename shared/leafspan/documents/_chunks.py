@@ -109,9 +109,7 @@ def _start(node: Any, nodes: Mapping[str, Any]) -> int | None:
     return None if above is None else above + start
 
 
-CHUNK_ID = "chunk_id"
-"""A leaf's metadata key for the id of the chunk that became the leaf."""
-
+CHUNK_ID = "chunk_id"  # a leaf's metadata key for the id of the chunk that became the leaf
 _PLACES = ("start_index", "split_idx_start")  # of LangChain and Haystack; LlamaIndex's is not in metadata
 _LONGEST_GAP = 10_000_000  # characters
 _HEADING = re.compile(r"#{1,6} ")

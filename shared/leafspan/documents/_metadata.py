@@ -14,9 +14,7 @@ MOST_VALUES = 5_000
 """The most values of a document's metadata. Chroma's log accepts a record with more than 5,461, but its tables refuse it
 and all later writes. The rest is for leafspan's own values and a view's filter."""
 
-MOST_CHARACTERS = 10_000_000
-"""The most characters of a document's metadata: they are stored with each leaf."""
-
+MOST_CHARACTERS = 10_000_000  # the most characters of a document's metadata: they are stored with each leaf
 _MOST_LEVELS = 100  # of nested mappings
 _NOT_STORABLE = "(not storable)"  # the key of a hash
 

@@ -24,12 +24,8 @@ if TYPE_CHECKING:
     Vectors = NDArray[np.float32]
 
 
-PROBE = "The quick brown fox jumps over the lazy dog."
-"""The text whose vector identifies an embedder."""
-
-SAME = 0.999
-"""Two embedders are treated as the same if the cosine of their vectors of the probe text is above this."""
-
+PROBE = "The quick brown fox jumps over the lazy dog."  # the text whose vector identifies an embedder
+SAME = 0.999  # two embedders are treated as the same if the cosine of their vectors of the probe text is above this
 _NAMED = {"wordllama": "default_embedder", "minilm": "minilm", "e5": "e5"}  # functions of the module _named
 _BATCH = 128  # texts per call of the embedder: a failure may lose this many, and a progress bar moves by this many
 _ATTRIBUTE = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*(?:\.[^\W\d]\w*)*")
@@ -145,8 +141,7 @@ class EmbedderIdentity:
         return float(stored @ vector) / lengths > SAME
 
 
-Embed = Callable[[Sequence[str]], Flow[Any]]
-"""A function from texts to a flow of their vectors, one row for each text."""
+Embed = Callable[[Sequence[str]], Flow[Any]]  # a function from texts to a flow of their vectors, one row for each text
 
 
 def embed_in_batches(embed: Embed, texts: Sequence[str], done: Callable[[int], None] = lambda _: None) -> Flow[list[Any]]:

@@ -142,8 +142,7 @@ READERS: dict[str, Callable[[Path, Files], Iterator[Record | BadRecord]]] = {
 }
 """The function that yields a file's documents, by the file's suffix in lower case."""
 
-SUFFIXES = tuple(READERS)
-"""Suffixes of the files that are read from a folder."""
+SUFFIXES = tuple(READERS)  # suffixes of the files that are read from a folder
 
 _PLAIN = (read_markdown, read_text, read_asciidoc, read_org, read_json_lines, read_plain)
 

@@ -17,8 +17,7 @@ from typing import Any, BinaryIO
 
 from leafspan.errors import MissingExtra
 
-MOST_BYTES = 2**28
-"""The size, in bytes, of the largest file, or line of a ``.jsonl`` file, that is read at once: 256 MiB."""
+MOST_BYTES = 2**28  # the size, in bytes, of the largest file, or line of a .jsonl file, that is read at once: 256 MiB
 
 NO_TEXT = "it has no text, only images perhaps: recognise its text first (OCR)"
 _KINDS = ((stat.S_ISFIFO, "a FIFO"), (stat.S_ISSOCK, "a socket"), (stat.S_ISDIR, "a folder"))

@@ -148,8 +148,7 @@ def _match_parts(parts: tuple[str, ...], patterns: tuple[str, ...]) -> bool:
     return bool(parts) and fnmatchcase(parts[0], first) and _match_parts(parts[1:], tuple(rest))
 
 
-AN_INDEX = "index"
-"""The kind of a folder that holds an index."""
+AN_INDEX = "index"  # the kind of a folder that holds an index
 
 # Names of an index's own files and folders. Only indexes have the first ones.
 _MARK = re.compile(r"chroma\.sqlite3|leafspan\.(?:changes|files|lock|segments|sqlite3(?:-journal)?|vectors)")

@@ -16,9 +16,7 @@ from typing import NamedTuple
 
 from leafspan.files._record import Assembly
 
-MOST_CELLS = 2_000_000
-"""The most cells of a file that are read, including empty ones."""
-
+MOST_CELLS = 2_000_000  # the most cells of a file that are read, including empty ones
 _LONGEST_REPEATED = 100  # characters of a cell merged over rows that each of these rows repeats
 _FIRST_ROWS = 10  # among which the header is, below lines such as a table's title
 _MOST_HEADER_ROWS = 5

@@ -9,8 +9,7 @@ from typing import ClassVar
 
 from leafspan.errors import InvalidArgument
 
-MOST_LEVELS = 100
-"""Most levels of ``&``, ``|`` and ``~`` inside each other: code that reads a filter recurses once per level."""
+MOST_LEVELS = 100  # most levels of &, | and ~ inside each other: code that reads a filter recurses once per level
 
 
 class Where(ABC):

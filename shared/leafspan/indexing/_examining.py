@@ -30,9 +30,7 @@ from leafspan.store import (
 )
 from leafspan.values import Leaf, LeafId, leaf_ids
 
-_Leaves: TypeAlias = dict[str, dict[str, set[int]]]
-"""The ordinals of the stored leaves, by document and version."""
-
+_Leaves: TypeAlias = dict[str, dict[str, set[int]]]  # the ordinals of the stored leaves, by document and version
 _GROUP = 1_000  # leaves read at a time
 
 

@@ -23,9 +23,7 @@ from leafspan.splitting import MARKDOWN
 from leafspan.store import PARTS_KEY, Reader, Row, Scope, Store, read_consistently
 from leafspan.values import Document
 
-FILE_KEY = "file"
-"""The key of the file's name in a row's further values."""
-
+FILE_KEY = "file"  # the key of the file's name in a row's further values
 _SPELLING_KEY = "spelled"  # of the file name's spelling in the document's id, if that differs from the file's name
 _LINES_KEY, _MARKUP_KEY = "lines_before", "markup"
 

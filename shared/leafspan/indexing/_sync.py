@@ -307,5 +307,4 @@ def _is_key(value: object) -> bool:
     return isinstance(value, str | int) and not isinstance(value, bool)
 
 
-Coverage = FileCoverage | FilterCoverage | SourceKeyCoverage
-"""A source of documents that knows what it covers."""
+Coverage = FileCoverage | FilterCoverage | SourceKeyCoverage  # a source of documents that knows what it covers

@@ -100,8 +100,7 @@ class _Difference(NamedTuple):
     ordinals: Sequence[int]
 
 
-_Pair = tuple[Any, Any]
-"""The vectors of one leaf in the copy and in the store."""
+_Pair = tuple[Any, Any]  # the vectors of one leaf in the copy and in the store
 
 
 def _stored(store: Store, rows: Sequence[Row], *, with_vectors: bool) -> Flow[list[DocumentToWrite]]:

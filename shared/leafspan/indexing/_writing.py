@@ -42,8 +42,7 @@ from leafspan.store import HIDDEN_KEY, DocumentToWrite, Reader, Row, Scope, Stor
 from leafspan.text import UnicodeErrors
 from leafspan.values import Document, Leaf
 
-Forget = Callable[[Sequence[str]], Flow[None]]
-"""A flow that deletes what was derived from documents, by their stored ids."""
+Forget = Callable[[Sequence[str]], Flow[None]]  # a flow that deletes what was derived from documents, by their stored ids
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,8 @@ from functools import lru_cache
 from math import exp
 from typing import Any
 
-PLAIN = "plain"
-"""The reading of languages without stemmer and stop words: each word is a term, without its accents."""
-
-DEFAULT = "english"
-"""The reading of texts in an uncertain language."""
+PLAIN = "plain"  # the reading of languages without stemmer and stop words: each word is a term, without its accents
+DEFAULT = "english"  # the reading of texts in an uncertain language
 
 _OTHERS = "he hr is ka kk km lo mk ml sq sw te tl uk vi am gu kn my or pa si"
 # ISO 639-1 codes with the name in Snowball, or in the package of stop words. A missing language is recognised as the most

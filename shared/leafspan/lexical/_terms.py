@@ -148,8 +148,7 @@ class TermCache:
 
 
 PARENT, SECTION, DOCUMENT = 1, 2, 4
-SCALES = (PARENT, SECTION, DOCUMENT)
-"""The scales, each above the one before it."""
+SCALES = (PARENT, SECTION, DOCUMENT)  # the scales, each above the one before it
 
 
 def starts_of(leaves: Iterable[tuple[int, Sequence[int]]]) -> NDArray[np.uint8]:

@@ -23,8 +23,7 @@ from leafspan.text import UnicodeErrors
 from leafspan.trees import Trees
 from leafspan.values import Candidate
 
-DEFAULT_K = 5
-"""Largest number of passages if a call sets no other limit."""
+DEFAULT_K = 5  # largest number of passages if a call sets no other limit
 _LEAST_CANDIDATES = 24
 _CANDIDATES_A_PASSAGE = 4
 _WORDS_A_LEAF = 30  # for the default splitter; if leaves are shorter, a second look reads more

@@ -17,17 +17,12 @@ from leafspan.text import display
 from leafspan.trees import summary_passage
 from leafspan.values import Candidate, LeafId, Passage, Query
 
-LEAST_PROBABILITY = 0.0005
-"""The lowest probability worth showing: a lower one would be shown as 0.000."""
-
+LEAST_PROBABILITY = 0.0005  # the lowest probability worth showing: a lower one would be shown as 0.000
 _MOST_NEAREST = 3  # documents that a sentence names
-
-INDEX_IS_EMPTY = "the index is empty"
-"""The reason for an empty result from an index without documents."""
+INDEX_IS_EMPTY = "the index is empty"  # the reason for an empty result from an index without documents
 
 
-NO_ANSWER = "nothing in the index answers this"
-"""The beginning of the sentence that ends with ``Passages.why_no_answer``."""
+NO_ANSWER = "nothing in the index answers this"  # the beginning of the sentence that ends with Passages.why_no_answer
 
 
 class WhyEmpty(NamedTuple):

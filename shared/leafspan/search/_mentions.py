@@ -26,8 +26,7 @@ from leafspan.store import Catalogue, Reader
 from leafspan.strategies import FindMentions, Mention
 from leafspan.values import LeafId
 
-LEAST_RARITY = 0.3
-"""The rarity below which a name is too common to be a mention."""
+LEAST_RARITY = 0.3  # the rarity below which a name is too common to be a mention
 
 
 def find_mentions(

@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 MOST_NAMESAKES = 8
 """The most documents that share a name. A name of more documents, such as "Untitled", names none of them."""
 
-MOST_LOOKED_AT = 100
-"""The most documents with the same file name that are searched for one in the right folder."""
-
+MOST_LOOKED_AT = 100  # the most documents with the same file name that are searched for one in the right folder
 _FACTOR = 1_000_003  # any odd number
 _VIEWS = 32  # number of views to cache names for
 _SHARE_CHANGED = 16  # the table is made again when more than 1/16 of the documents have changed

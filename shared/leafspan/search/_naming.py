@@ -12,7 +12,6 @@ from leafspan.lexical import find_plain_words
 from leafspan.text import fold
 
 MOST_WORDS = 32  # most words of a name; nobody mentions a longer text by its words
-
 _LONGEST_NAME = 1_000  # most characters of a name
 _PARENTHESES = re.compile(r"\([^()]*\)")
 _CAPITALISED = re.compile(r"[^\W\d_]\w*")
@@ -108,9 +107,7 @@ def find_links(text: str) -> list[Link]:
     return list(links)
 
 
-LOCATION_KEYS = ("source", "file_path", "url")
-"""Metadata keys under which loaders store a document's origin."""
-
+LOCATION_KEYS = ("source", "file_path", "url")  # metadata keys under which loaders store a document's origin
 _LONGEST_PATH = 1_000  # most characters of a path
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _OTHER_SCHEME = re.compile(r"(?!file:)[A-Za-z][A-Za-z0-9+.-]+:(?!//|\\)")

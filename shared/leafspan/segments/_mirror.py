@@ -31,9 +31,7 @@ T = TypeVar("T")
 
 _GROUP = 20_000  # number of leaves to put into one segment
 _BATCH = 1_000  # leaves to read at a time, since an engine returns each as its own object
-MOST_SEGMENTS = 8
-"""Number of segments that are not merged, so that a change does not write everything again."""
-
+MOST_SEGMENTS = 8  # number of segments that are not merged, so that a change does not write everything again
 _SIZE_RATIO = 2  # a segment is merged with smaller ones if it is at most this many times as large as their total
 _MOST_APPENDED = MOST_SEGMENTS  # when writers have added more segments than this, the writer merges them
 _MOST_DEFERRALS = 4  # changes after which segments are merged although the reader may be stale

@@ -37,11 +37,8 @@ _FORMAT = 3
 _LENGTHS = struct.Struct("<QQ")  # lengths of the front and of the file
 _TABLE = struct.Struct("<Q")  # length of the table
 _ALIGNMENT = 64
-HEAD_LENGTH = _HEAD.size + _LENGTHS.size
-"""Number of bytes that ``written_lengths`` needs."""
-
+HEAD_LENGTH = _HEAD.size + _LENGTHS.size  # number of bytes that written_lengths needs
 _BYTES = 1 << 22  # of an array that is joined while it is written, at a time
-
 _COLUMNS = ("keys", "order", "id_ends", "leaves", "versions", "ids")  # the documents' columns
 
 

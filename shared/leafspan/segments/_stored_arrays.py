@@ -14,8 +14,7 @@ from leafspan.flows import np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-BLOCK = 4096
-"""Number of bytes per checksum, counted from the start of an array."""
+BLOCK = 4096  # number of bytes per checksum, counted from the start of an array
 
 
 PIECE = 2 * BLOCK

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple, Protocol
 from leafspan.checks import calling, check_text, keep_whole, shown, unusable
 from leafspan.errors import InvalidArgument, InvalidDocument
 
-MAX_LEVEL = 100
-"""The highest level that a user's own splitter may return: each leaf is stored with all nodes above it."""
+MAX_LEVEL = 100  # the highest level that a user's own splitter may return: each leaf is stored with all nodes above it
 
 
 class Cut(NamedTuple):

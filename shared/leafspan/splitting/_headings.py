@@ -29,8 +29,7 @@ _FRONT_MATTER = re.compile(
 LONGEST_HEADING = 1_000  # characters; a longer one is a paragraph
 DEEPEST = 6  # depth of a heading
 _CHARACTER = re.compile(r"[^\r\n]")
-LINE_END = re.compile(r"\r\n?|\n")
-"""Where a line ends, for markdown-it as in an editor."""
+LINE_END = re.compile(r"\r\n?|\n")  # where a line ends, for markdown-it as in an editor
 
 # The line below the column names. It matches a blank or a dash possessively (?+), as above.
 _DASHES = re.compile(r"[ \t]*+\|?+[ \t]*+:?+-++:?+[ \t]*+\|[-:| \t]*+[\r\n]*+")

@@ -24,8 +24,7 @@ _PAUSE = 0.02  # seconds
 _OWNER = "of"  # metadata key of a text
 
 
-Store: TypeAlias = FolderStore | EngineStore
-"""Where an index's documents are stored: in a folder, or in an engine."""
+Store: TypeAlias = FolderStore | EngineStore  # where an index's documents are stored: in a folder, or in an engine
 
 
 def read_consistently(

@@ -28,8 +28,7 @@ from leafspan.strategies._strategy import Strategy, check_named_strategies, chec
 from leafspan.trace import Trace
 from leafspan.values import Candidate, Hit, LeafId, Query, run_of_id, scored
 
-Reference = tuple[int, str]
-"""A question's number and a referenced name: each pair is followed once."""
+Reference = tuple[int, str]  # a question's number and a referenced name: each pair is followed once
 
 _VAIN = "FollowReferences: other passages already led to everything that its references lead to"
 

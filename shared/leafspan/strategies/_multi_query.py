@@ -18,8 +18,7 @@ from leafspan.strategies._strategy import Strategy, check_strategy
 from leafspan.trace import Trace
 from leafspan.values import Candidate, Query
 
-THE_QUERY = "the query"
-"""The name of the query itself in the trace, beside other phrasings."""
+THE_QUERY = "the query"  # the name of the query itself in the trace, beside other phrasings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

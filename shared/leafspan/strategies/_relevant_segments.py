@@ -106,5 +106,4 @@ def _relevance(hits: Sequence[Candidate]) -> tuple[dict[Span, float], float]:
     return {hit.span: each for hit, each in zip(hits, relevance, strict=True)}, certainty
 
 
-DEFAULT: Strategy = RelevantSegments()
-"""The strategy of a call that names no strategy."""
+DEFAULT: Strategy = RelevantSegments()  # the strategy of a call that names no strategy

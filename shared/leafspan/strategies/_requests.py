@@ -27,11 +27,8 @@ from leafspan.values import Candidate, Hit, LeafId, Query
 
 T = TypeVar("T")
 
-MOST_CANDIDATES = 10_000
-"""The most candidates that a call can ask for."""
-
-LOWEST_SCORE = -sys.float_info.max
-"""A score lower than any result's."""
+MOST_CANDIDATES = 10_000  # the most candidates that a call can ask for
+LOWEST_SCORE = -sys.float_info.max  # a score lower than any result's
 
 
 @dataclass(frozen=True, slots=True)

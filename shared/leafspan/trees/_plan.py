@@ -129,8 +129,7 @@ class Summarizer(Protocol):
         ...
 
 
-MOST_FAILURES = 10
-"""Most groups that may fail, retries included, before the first success."""
+MOST_FAILURES = 10  # most groups that may fail, retries included, before the first success
 
 
 class NotAsked(FunctionFailed):

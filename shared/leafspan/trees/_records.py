@@ -13,8 +13,7 @@ from leafspan.flows import Flow
 from leafspan.store import Reader, Row, Scope, check_record
 from leafspan.values import Covered, LeafId
 
-UPPER_LAYERS = f"{RESERVED_ID_PREFIX}layers"
-"""The owner of cached texts for summaries of several documents."""
+UPPER_LAYERS = f"{RESERVED_ID_PREFIX}layers"  # the owner of cached texts for summaries of several documents
 
 _FORMAT, _FIELDS = 1, 5  # of the stored record of a summary
 

@@ -24,9 +24,7 @@ from leafspan.engines.local._file_lock import held
 from leafspan.errors import ForkedProcess, InvalidArgument
 from leafspan.flows import Call, Flow
 
-NODE_KEY = "_node_content"
-"""The metadata key under which LlamaIndex stores a node without its text, as JSON."""
-
+NODE_KEY = "_node_content"  # the metadata key under which LlamaIndex stores a node without its text, as JSON
 _LATER = 0.5  # seconds added to a request's own timeout, so that leafspan's error, which names the timeout, comes first
 
 # The graph is built in 56 % of the time that Chroma's default takes (ef_construction 100). Of the nearest 24 of 78,612

@@ -15,12 +15,10 @@ from typing import Any, NamedTuple, TypeAlias
 from leafspan.engines.local._disk import check_not_too_many, open_file
 
 VECTORS = ("header.bin", "data_level0.bin", "length.bin", "link_lists.bin")
-IDS = "index_metadata.pickle"
-"""The file of the ids, which Chroma writes last."""
+IDS = "index_metadata.pickle"  # the file of the ids, which Chroma writes last
 
 _BLOCK = 1 << 20
 _HEADER = struct.Struct("<iQQQQ")  # format, offset, capacity, number of vectors, bytes of a vector with its links
-
 Checksums: TypeAlias = dict[str, list[int]]  # size and CRC-32 of each file
 
 

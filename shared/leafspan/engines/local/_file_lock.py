@@ -123,8 +123,7 @@ def _is_at(descriptor: int, path: Path) -> bool:
         return False
 
 
-WAITS = "leafspan.waits"
-"""The logger that reports a wait for another writer, as INFO."""
+WAITS = "leafspan.waits"  # the logger that reports a wait for another writer, as INFO
 
 _logger = logging.getLogger(WAITS)
 

@@ -12,8 +12,7 @@ from leafspan.engines._tables import FlowTable, checked, checked_rows
 from leafspan.engines.postgres._database import Ask, Sessions, Steps, statement
 from leafspan.flows import Flow, np
 
-REGISTRY = "leafspan_tables"
-"""The table with each table's name and notes."""
+REGISTRY = "leafspan_tables"  # the table with each table's name and notes
 
 LOCK_TABLES = Ask("SELECT pg_advisory_xact_lock(%s)", [0x6C656166])
 """Lets nobody else make or change tables until the transaction ends."""

@@ -25,9 +25,7 @@ from leafspan.indexing.adopting._documents import DocumentMaker, WithVectors
 from leafspan.indexing.adopting._plan import Plan, SkippedRecord, Source, embedded_texts, new_name, read_record
 from leafspan.store import Reader, Row, Store, grouped, read_consistently
 
-ADOPTED_KEY = "adopted"
-"""The key in a row's further values for the id of the collection that the document was adopted from."""
-
+ADOPTED_KEY = "adopted"  # the key in a row's further values for the id of the collection that the document was adopted from
 _PAGE = 1_000  # leaves read at a time
 
 _REMEDY = "delete that document and adopt again, or adopt into another index"
