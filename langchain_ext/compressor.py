@@ -9,7 +9,8 @@ from langchain_core.callbacks import Callbacks
 from langchain_core.documents import BaseDocumentCompressor, Document
 from pydantic import ConfigDict, PositiveInt
 
-from leafspan.hosting import Flow, arun, relevant_segments, run
+from leafspan import InvalidArgument
+from leafspan.hosting import Flow, arun, relevant_segments, run, shown
 
 _GAP = 4  # most characters of white space that a text splitter strips between two chunks
 
@@ -46,6 +47,8 @@ class RelevantSegmentsCompressor(BaseDocumentCompressor):
         return await arun(self._segments(documents, query), reads=True)
 
     def _segments(self, documents: Sequence[Document], query: str) -> Flow[list[Document]]:
+        if not isinstance(query, str) or not query.strip():
+            raise InvalidArgument(f"query must be a text that is not blank, got {shown(query)}")
         merged = _merged(each for each in documents if each.page_content.strip())
         texts = [each.page_content for each in merged]
         segments = yield from relevant_segments(texts, query, self.embedder, self.budget)

@@ -147,6 +147,8 @@ class IndexBackend(BackendProtocol):
             folder: Where the agent has the files, such as the route of ``CompositeBackend``. Default: ``"/"``.
             options: As in ``as_tool``.
         """
+        if not isinstance(folder, str) or not folder.startswith("/"):
+            raise InvalidArgument(f'folder must be a path that begins with "/", got {shown(folder)}')
         tool = agent_tool(self._index, **options)
 
         def search(arguments: Mapping[str, Any]) -> Flow[ToolResult]:

@@ -23,6 +23,8 @@ def to_document(passage: Passage, *, explain: bool = False) -> Document:
     """
     host_document = passage.origin if isinstance(passage.origin, Document) else None
     ours: dict[str, object] = {**({} if host_document else citation(passage)), "score": passage.score}
+    if "title" in passage.hidden:
+        ours.pop("title", None)  # a user's own key stays
     if explain:
         ours["trace"] = passage.trace.explain()
     if host_document is not None:

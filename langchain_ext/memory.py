@@ -10,7 +10,7 @@ from typing import Any
 
 from leafspan import Document, DocumentInfo, F, Hybrid, InvalidArgument, MissingExtra, Passage, View
 from leafspan.errors import DocumentNotFound
-from leafspan.hosting import Call, Flow, arun, run, shown
+from leafspan.hosting import Call, Flow, arun, check_number, check_whole, run, shown
 from leafspan.strategies import StrategyLike
 
 try:
@@ -117,32 +117,36 @@ class LeafspanStore(BaseStore):
 
     def _item(self, op: GetOp) -> Flow[Item | None]:
         document = yield from self._stored(op_id := _id(op.namespace, op.key))
-        expires_at: Any = None if document is None else document.metadata.get("expires_at")
-        if document is None or (expires_at is not None and expires_at <= _now().timestamp()):
+        if document is None:
             return None
         if op.refresh_ttl and "ttl" in document.metadata:
             yield from self._refresh([op_id])
         return Item(**_item_fields(document))
 
     def _stored(self, id_: str) -> Flow[Document | None]:
+        """The document of an item that has not expired."""
         try:
-            return (yield Call(self._index.get, (id_,), native=self._index.aget))  # type: ignore[no-any-return]
+            document: Document = yield Call(self._index.get, (id_,), native=self._index.aget)
         except DocumentNotFound:
             return None
+        expires_at: Any = document.metadata.get("expires_at")
+        return None if expires_at is not None and expires_at <= _now().timestamp() else document
 
     def _documents(self, prefix: tuple[str, ...]) -> Flow[list[DocumentInfo]]:
         listed: list[DocumentInfo] = yield Call(self._index.documents, (_below(prefix),), native=self._index.adocuments)
-        return listed
+        return [each for each in listed if each.id.endswith("]")]  # others were put through another view
 
     def _search(self, op: SearchOp) -> Flow[list[SearchItem]]:
-        end = op.offset + op.limit
+        end = check_whole("offset", op.offset, 0) + check_whole("limit", op.limit, 0)
         ranked: dict[str, float] = {}
         matches: dict[str, DocumentInfo | Passage] = {}
         most = max(end, 1)
         while op.query and op.query.strip():
             how = {"strategy": self._strategy, "k": most, "per_document": 1, "where": _below(op.namespace_prefix)}
             passages = yield Call(self._index.retrieve, (op.query,), how, native=self._index.aretrieve)
-            matches = {each.document_id: each for each in passages if _matches(each, op.filter)}
+            matches = {
+                each.document_id: each for each in passages if each.document_id.endswith("]") and _matches(each, op.filter)
+            }
             ranked = {each.document_id: each.score for each in passages}
             if len(matches) >= end or len(passages) < most:
                 break
@@ -178,7 +182,10 @@ class LeafspanStore(BaseStore):
             yield Call(self._index.add, (documents,), {"progress": False}, native=self._index.aadd)
 
     def _document(self, id_: str, op: PutOp, created_at: object) -> Document:
-        assert op.value is not None
+        if not isinstance(op.value, Mapping):
+            raise InvalidArgument(f"a value must be a mapping, got {shown(op.value)}")
+        if op.ttl is not None:
+            check_number("ttl", op.ttl, above=0)
         try:
             value = json.dumps(op.value, ensure_ascii=False)
         except (TypeError, ValueError) as error:

@@ -283,13 +283,17 @@ class SpanVectorStore(VectorStore):
         if where_document is not None:
             check_option_names(f"get of {type(self).__name__}", ["where_document"], [])
         kinds = ("documents", "metadatas")
+        wanted = [ids] if isinstance(ids, str) else None if ids is None else [*ids] if isinstance(ids, Iterable) else [ids]
+        if wanted is not None and not all(isinstance(each, str) for each in wanted):
+            raise InvalidArgument(f"ids must be a string or a list of strings, got {shown(ids)}")
+        if isinstance(include, str) or not isinstance(include, Iterable | None):
+            raise InvalidArgument(f"include must be a list, such as ['documents'], got {shown(include)}")
         for each in kinds if include is None else include:
             if each not in kinds:
                 advice = "; embed texts with store.embeddings" if each == "embeddings" else ""
                 raise InvalidArgument(f"include must have only documents and metadatas, got {shown(each)}{advice}")
         first = 0 if offset is None else check_whole("offset", offset, 0)
         end = None if limit is None else first + check_whole("limit", limit, 0)
-        wanted = [ids] if isinstance(ids, str) else ids
         listed = [each for each in self.index.documents(where) if wanted is None or each.id in wanted][first:end]
         if include is None or "documents" in include:
             documents = self.get_by_ids([each.id for each in listed])

@@ -229,14 +229,10 @@ class SpanVectorStore(BasePydanticVectorStore):
     def _ids(self, node_ids: list[str] | None, filters: Any) -> Flow[list[str]]:
         if filters is not None and filters != MetadataFilters(filters=[]):
             return (yield from self._matching(_where(filters, node_ids=node_ids)))
-        if node_ids is None:
-            return [each.id for each in (yield Call(self.index.documents, native=self.index.adocuments))]
-        return node_ids
+        return (yield from self._matching(None)) if node_ids is None else node_ids
 
     def _matching(self, where: MetadataFilters | None) -> Flow[list[str]]:
-        options = {"where": where, "dry_run": True}
-        ids: list[str] = yield Call(self.index.delete, (), options, native=self.index.adelete)
-        return ids
+        return [each.id for each in (yield Call(self.index.documents, (where,), native=self.index.adocuments))]
 
     def query(self, query: VectorStoreQuery, **options: Any) -> VectorStoreQueryResult:
         """The nodes that a query finds, best first, with their scores: see docs/scores.md.

@@ -157,3 +157,9 @@ def test_a_wrong_embedder_is_refused():
     with pytest.raises(InvalidArgument, match="an embedder"):
         RelevantSegmentsCompressor(embedder="mine").compress_documents([Document("Tea.")], "tea")
     assert asyncio.run(RelevantSegmentsCompressor().acompress_documents([], "tea")) == []
+
+
+@pytest.mark.parametrize("question", ["", " ", None, 3])
+def test_a_blank_question_is_refused(question):
+    with pytest.raises(InvalidArgument, match="query must be a text that is not blank, got"):
+        RelevantSegmentsCompressor().compress_documents([Document("Tea is hot.")], question)

@@ -339,3 +339,9 @@ def test_its_methods_take_what_the_protocol_gives():
 def test_wrong_options_are_refused(index, options, message):
     with pytest.raises(InvalidArgument, match=message):
         IndexBackend(**{"index": index, **options})
+
+
+@pytest.mark.parametrize("folder", [None, "docs/", 3])
+def test_the_folder_of_a_tool_is_a_path(backend, folder):
+    with pytest.raises(InvalidArgument, match='folder must be a path that begins with "/", got'):
+        backend.as_tool(folder=folder)

@@ -655,3 +655,10 @@ def test_a_private_view_stores_no_name(kb: Index, tmp_path: Path):
     assert "wrote a letter" in hidden.get_content()
     masked.delete("mails/Alice Smith")
     assert kb.count() == 0
+
+
+def test_a_filter_that_all_nodes_match_gets_all(store: SpanVectorStore):
+    store.add([TextNode(text="A fox.", id_="fox", metadata={"p": 1}), TextNode(text="An owl.", id_="owl")])
+    nothing = MetadataFilters(filters=[MetadataFilter(key="p", operator=FilterOperator.NIN, value=[])])
+    for filters in (nothing, MetadataFilters(filters=[])):
+        assert [node.node_id for node in store.get_nodes(filters=filters)] == ["fox", "owl"]

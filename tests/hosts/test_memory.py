@@ -21,7 +21,7 @@ from langgraph.store.base import GetOp, ListNamespacesOp, MatchCondition, PutOp,
 from langgraph.store.memory import InMemoryStore
 
 from langchain_ext import LeafspanStore
-from leafspan import Index, InvalidArgument
+from leafspan import F, Index, InvalidArgument
 from tests.profiles import examples
 
 
@@ -252,3 +252,39 @@ def test_an_agent_remembers(store):
     agent.invoke({"messages": [("user", "I drink green tea")]})
     result = agent.invoke({"messages": [("user", "What do I drink?")]})
     assert result["messages"][-2].content == "Ann drinks green tea"
+
+
+def test_a_store_over_the_whole_index_leaves_out_what_was_put_through_a_view(tmp_path):
+    with Index.open(tmp_path / "memory") as index:
+        LeafspanStore(index.scoped(F("tenant") == "a")).put(("ann",), "z", {"text": "tea"})
+        whole = LeafspanStore(index)
+        whole.put(("bob",), "y", {"text": "tea"})
+        assert [each.key for each in whole.search((), query="tea")] == [each.key for each in whole.search(())] == ["y"]
+        assert whole.list_namespaces() == [("bob",)]
+
+
+def test_an_item_that_has_expired_has_a_new_date(store, monkeypatch):
+    store.put(("ann",), "drink", {"text": "tea"}, ttl=1)
+    first = store.get(("ann",), "drink")
+    later = first.created_at + timedelta(minutes=2)
+    monkeypatch.setattr("langchain_ext.memory._now", lambda: later)
+    assert store.get(("ann",), "drink") is None
+    store.put(("ann",), "drink", {"text": "coffee"})
+    assert store.get(("ann",), "drink").created_at == later
+
+
+@pytest.mark.parametrize(
+    ("call", "rule"),
+    [
+        (lambda store: store.put(("a",), "k", "x"), "a value must be a mapping, got 'x'"),
+        (lambda store: store.put(("a",), "k", {}, ttl=float("nan")), "ttl must be a number > 0, got nan"),
+        (lambda store: store.put(("a",), "k", {}, ttl="x"), "ttl must be a number > 0, got 'x'"),
+        (lambda store: store.search(("a",), limit=-1), "limit must be a whole number >= 0, got -1"),
+        (lambda store: store.search(("a",), offset="1"), "offset must be a whole number >= 0, got '1'"),
+    ],
+)
+def test_wrong_values_are_errors_that_say_the_rule(store, call, rule):
+    with pytest.raises(InvalidArgument) as raised:
+        call(store)
+    assert str(raised.value) == rule
+    assert store.search(()) == []

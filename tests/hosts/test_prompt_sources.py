@@ -55,8 +55,9 @@ def test_a_hidden_title_is_not_shown(tmp_path: Path):
         index.add(Document("tea", "Tea is hot.", "The merger", hidden=("title",)))
         sources = index.retrieve("tea", "bm25").prompt_sources()
         nodes = llamaindex_ext.BM25Retriever(index).retrieve("tea")
+        documents = langchain_ext.BM25Retriever(index=index).invoke("tea")
     assert "merger" not in sources
-    assert llamaindex_ext.prompt_sources(nodes) == sources
+    assert llamaindex_ext.prompt_sources(nodes) == langchain_ext.prompt_sources(documents) == sources
 
 
 def test_nothing_found_is_an_empty_text_and_a_chain_takes_the_function(tmp_path: Path):

@@ -536,3 +536,22 @@ def test_the_embeddings_of_a_private_view_get_no_name(tmp_path: Path):
         embeddings.embed_query("Who is Alice Smith?")
     assert any(" paid." in text for text in embedder.seen)
     assert not any("Alice" in text for text in embedder.seen)
+
+
+@pytest.mark.parametrize(
+    ("asked", "rule"),
+    [
+        ({"ids": 3}, "ids must be a string or a list of strings, got 3"),
+        ({"ids": [None]}, r"ids must be a string or a list of strings, got \[None\]"),
+        ({"include": "documents"}, r"include must be a list, such as \['documents'\], got 'documents'"),
+    ],
+)
+def test_get_refuses_what_is_no_list(tmp_path, asked, rule):
+    with Index.open(tmp_path / "kb") as index, pytest.raises(InvalidArgument, match=rule):
+        SpanVectorStore(index).get(**asked)
+
+
+def test_get_takes_an_iterator_of_ids(tmp_path):
+    with Index.open(tmp_path / "kb") as index:
+        index.add([Document(text, id=id_) for id_, text in (("a", "Tea."), ("b", "Bees."), ("c", "Salt."))])
+        assert SpanVectorStore(index).get(iter(["c", "a"]))["ids"] == ["a", "c"]

@@ -1079,3 +1079,19 @@ def test_nothing_seen_through_a_view_depends_on_others_in_a_folder(tmp_path):
             attack(mixed, alone, **drawn)
 
     law()
+
+
+def test_a_sync_of_the_whole_index_keeps_what_views_have_synced_from_the_same_folder(tmp_path):
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "plan.md").write_text("The budget.")
+    (folder / "old.md").write_text("The merger.")
+    with Index.open(tmp_path / "kb") as index:
+        a = index.scoped(A)
+        a.sync(folder)
+        index.sync(folder)
+        (folder / "old.md").unlink()
+        assert index.sync(folder).deleted == ("docs/old.md",)
+        assert [each.id for each in a.documents()] == ["docs/old.md", "docs/plan.md"]
+        assert a.sync(folder).deleted == ("docs/old.md",)
+        assert index.count() == 2

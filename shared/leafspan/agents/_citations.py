@@ -18,14 +18,9 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
 
-LONGEST_ID = 500
-"""Most characters of an id that is shown whole. A document with a longer id cannot be cited."""
-
+LONGEST_ID = 500  # most characters of an id that is shown whole; a document with a longer id cannot be cited
 MOST_ITEMS = 20  # most headings of a passage, and most values of a metadata list, that are shown
-
-CHARACTERS_A_WORD = 16
-"""Most characters of a word on average. A text without white space would otherwise be one word."""
-
+CHARACTERS_A_WORD = 16  # most characters of a word on average; a text without white space would otherwise be one word
 LONGEST_FILTER = 5_000  # most characters of a filter that a model can give
 _LONGEST_NAME = 200  # characters of a title, a heading or a metadata value
 _METADATA = 1_500  # characters of the metadata of a document

@@ -159,7 +159,7 @@ def _install(client: str, kb: str, context: typer.Context) -> None:
     name = re.sub(r"[^\w-]+", "-", f"leafspan-{Path(kb).absolute().name}", flags=re.ASCII)
     entry = {"command": sys.executable, "args": arguments}
     if client == "codex":  # TOML writes strings and lists as JSON does
-        lines = (f"{key} = {json.dumps(value)}" for key, value in entry.items())
+        lines = (f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in entry.items())
         print(f"[mcp_servers.{name}]", *lines, sep="\n")
     elif client == "json":
         print(json.dumps({"mcpServers": {name: entry}}, indent=2))
@@ -181,7 +181,7 @@ def _claude_desktop() -> Path:
 def _write_settings(file: Path, key: str, name: str, entry: Mapping[str, Any]) -> None:
     """Set one server of a file of settings. The rest of the file stays."""
     try:
-        settings = json.loads(file.read_text("utf-8-sig") if file.exists() else "{}")
+        settings = json.loads((file.exists() and file.read_text("utf-8-sig").strip()) or "{}")
         settings[key] = {**settings.get(key, {}), name: entry}
     except (ValueError, TypeError, AttributeError):
         raise InvalidArgument(

@@ -19,8 +19,7 @@ from leafspan.files import FileReading, Files
 from leafspan.text import UnicodeErrors, without_surrogates
 from leafspan.values import Chunk, Document
 
-MOST_CHARACTERS_OF_ID = 100_000
-"""The most characters of a document's id. Each leaf's id starts with it."""
+MOST_CHARACTERS_OF_ID = 100_000  # the most characters of a document's id; each leaf's id starts with it
 
 
 def read_documents(

@@ -14,8 +14,7 @@ from leafspan.splitting import HierarchicalSplitter, Splitter, describe_splitter
 
 TITLE_WEIGHT = 0.3
 
-FORMAT = "4"
-"""The index format. An index with another format cannot be opened."""
+FORMAT = "4"  # the index format; an index with another format cannot be opened
 
 TREE_SETTINGS = {"format": FORMAT, "kind": "tree"}
 

@@ -15,8 +15,7 @@ from leafspan.checks import is_missing, is_reserved, plain_value, shown
 from leafspan.errors import InvalidArgument
 from leafspan.filters._expression import And, Or, Where, flattened
 
-DOCUMENT_ID = "doc_id"
-"""The key of a document's id in filters. It is reserved, so no metadata can have it."""
+DOCUMENT_ID = "doc_id"  # the key of a document's id in filters; it is reserved, so no metadata can have it
 
 Scalar: TypeAlias = str | int | float | bool
 Value: TypeAlias = Scalar | tuple[Scalar, ...]

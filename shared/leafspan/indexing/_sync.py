@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -188,6 +189,7 @@ def as_files(source: Any) -> list[Files] | None:
     return [each if isinstance(each, Files) else Files(each) for each in things]
 
 
+_OF_A_VIEW = re.compile(r"@[0-9a-f]{16}(~\d)?\Z")  # the suffix of a document that was added through another view
 _REMEDY = "; to delete the documents that were read there, pass allow_empty=True (--allow-empty)"
 
 
@@ -240,8 +242,10 @@ class _Part:
 
     def has(self, row: Row) -> bool:
         path = self.path_of(row)
-        if path is None or path == self.real:
-            return path is not None
+        if path is None or _OF_A_VIEW.search(row.document_id):  # a sync of that view deletes it
+            return False
+        if path == self.real:
+            return True
         relative = below_folder(path, self.real)
         return relative is not None and self.files.takes(relative)
 

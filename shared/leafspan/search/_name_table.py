@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-MOST_NAMESAKES = 8
-"""The most documents that share a name. A name of more documents, such as "Untitled", names none of them."""
-
+MOST_NAMESAKES = 8  # the most documents that share a name; a name of more documents, such as "Untitled", names none of them
 MOST_LOOKED_AT = 100  # the most documents with the same file name that are searched for one in the right folder
 _FACTOR = 1_000_003  # any odd number
 _VIEWS = 32  # number of views to cache names for

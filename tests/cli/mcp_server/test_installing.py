@@ -58,9 +58,15 @@ def test_the_server_is_added_and_the_rest_of_the_file_stays(kb: Path, home: Path
 
 def test_settings_are_printed(kb: Path, home: Path):
     assert json.loads(install("json", kb).stdout) == {"mcpServers": {"leafspan-kb": entry(kb)}}
-    printed = install("codex", kb, "--about", 'the "notes" of Zoë').stdout
-    assert tomllib.loads(printed) == {"mcp_servers": {"leafspan-kb": entry(kb, "--about", 'the "notes" of Zoë')}}
+    printed = install("codex", kb, "--about", 'the "notes" of Zoë 📄').stdout
+    assert tomllib.loads(printed) == {"mcp_servers": {"leafspan-kb": entry(kb, "--about", 'the "notes" of Zoë 📄')}}
     assert not any(home.iterdir())
+
+
+def test_an_empty_file_gets_the_server(kb: Path, home: Path):
+    (home / ".mcp.json").write_text(" \n")
+    assert install("claude-code", kb).exit_code == 0
+    assert json.loads((home / ".mcp.json").read_text()) == {"mcpServers": {"leafspan-kb": entry(kb)}}
 
 
 @pytest.mark.slow

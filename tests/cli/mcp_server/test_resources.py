@@ -90,7 +90,7 @@ async def test_a_client_learns_how_addresses_are_formed(index: Index):
         ("leafspan:///nowhere", "there is no document 'nowhere' in the index"),
         ("leafspan:///", "uri must be like leafspan:///handbook.md?start=120&end=480, got 'leafspan:///'"),
         ("file:///etc/passwd", "uri must be like"),
-        ("leafspan:///vault?start=1", "uri must be like"),
+        ("leafspan:///vault?end=0", "start must be less than end"),
         ("leafspan:///vault?start=-1&end=2", "uri must be like"),
         ("leafspan:///vault?start=5&end=5", "start must be less than end and the document's 18 characters, got 5"),
         ("leafspan:///vault?start=99&end=100", "start must be less than end and the document's 18 characters, got 99"),
@@ -100,6 +100,12 @@ async def test_other_addresses_are_refused(index: Index, uri: str, message: str)
     async with connected(index) as client:
         with pytest.raises(MCPError, match=re.escape(message)):
             await client.read_resource(uri)
+
+
+async def test_a_part_may_begin_at_the_start_or_end_at_the_end(index: Index):
+    async with connected(index) as client:
+        for query, part in (("start=4", "code is xyzzy."), ("end=3", "The"), ("start=0&end=18", "The code is xyzzy.")):
+            assert (await client.read_resource(f"leafspan:///vault?{query}")).contents[0].text == part
 
 
 async def test_a_client_cannot_leave_the_scope_of_its_server(index: Index):

@@ -21,7 +21,7 @@ from leafspan.view import View
 
 _PAGE = 100
 _MIME_TYPE = "text/plain"
-_URI = re.compile(r"leafspan:///([^?]+)(?:\?start=(\d{1,12})&end=(\d{1,12}))?", re.ASCII)
+_URI = re.compile(r"leafspan:///([^?]+)(?:\?(?:start=(\d{1,12}))?&?(?:end=(\d{1,12}))?)?", re.ASCII)
 
 TEMPLATES = [
     types.ResourceTemplate(
@@ -42,7 +42,8 @@ TEMPLATES = [
 
 def uri_of(document_id: str, start: int = 0, end: int = 0) -> str:
     """The address of a document, or of a part of it."""
-    return f"leafspan:///{quote(document_id, safe='')}" + (f"?start={start}&end={end}" if end else "")
+    coded = quote(document_id, safe="").replace(".", "%2E") if document_id in (".", "..") else quote(document_id, safe="")
+    return f"leafspan:///{coded}" + (f"?start={start}&end={end}" if end else "")
 
 
 def links(content: Mapping[str, Any]) -> list[types.ResourceLink]:
@@ -87,7 +88,7 @@ def read_resource(view: View, uri: str) -> Flow[types.ReadResourceResult]:
         raise InvalidArgument(f"uri must be like leafspan:///handbook.md?start=120&end=480, got {shown(uri)}")
     document: Document = yield Call(view.get, (unquote(match[1]),), native=view.aget, what="read")
     start, end = int(match[2] or 0), min(int(match[3] or len(document.text)), len(document.text))
-    if start > end or (start == end and match[2]):
+    if start > end or (start == end and (match[2] or match[3])):
         raise InvalidArgument(
             f"start must be less than end and the document's {len(document.text)} characters, got {start}"
         )
