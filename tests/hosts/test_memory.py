@@ -288,3 +288,10 @@ def test_wrong_values_are_errors_that_say_the_rule(store, call, rule):
         call(store)
     assert str(raised.value) == rule
     assert store.search(()) == []
+
+
+@pytest.mark.slow
+async def test_what_many_tasks_put_at_once_is_kept(store):
+    """Each waits for the others, and the waits of all leave the writer its time."""
+    await asyncio.gather(*(store.aput(("ann",), f"k{number}", {"text": f"fact {number}"}) for number in range(250)))
+    assert len(store.search(("ann",), limit=300)) == 250

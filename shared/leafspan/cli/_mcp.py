@@ -81,6 +81,7 @@ def mcp(
             metavar="CLIENT",
         ),
     ] = None,
+    name: Annotated[str, typer.Option(help="Name of the server in these settings. By default leafspan-FOLDER.")] = "",
     port: Annotated[
         int | None,
         typer.Option(
@@ -131,7 +132,7 @@ def mcp(
             tools = connector_tools(tools[0], tools[1])
         server = make_server(view, tools, with_links=not connector, timeout=timeout)
         if install is not None:
-            _install(install, kb, context)
+            _install(install, kb, name, context)
         elif port is None:
             serve_stdio(server, started=say_what_it_waits_for)
         else:
@@ -148,15 +149,15 @@ def _waiting(kb: str, embedder: str | None) -> str:
     )
 
 
-def _install(client: str, kb: str, context: typer.Context) -> None:
+def _install(client: str, kb: str, name: str, context: typer.Context) -> None:
     """Write the server's settings for a client, or print them."""
     arguments = ["-m", "leafspan", "mcp", "--kb", kb if is_address(kb) else str(Path(kb).absolute())]
     for each in context.command.params:
         value = context.params[str(each.name)]
-        if each.name not in ("kb", "install") and value != each.get_default(context):
+        if each.name not in ("kb", "install", "name") and value != each.get_default(context):
             arguments.append(each.opts[0])
             arguments += [] if value is True else [str(value.absolute() if isinstance(value, Path) else value)]
-    name = re.sub(r"[^\w-]+", "-", f"leafspan-{Path(kb).absolute().name}", flags=re.ASCII)
+    name = name or re.sub(r"[^\w-]+", "-", f"leafspan-{Path(kb).absolute().name}", flags=re.ASCII)
     entry = {"command": sys.executable, "args": arguments}
     if client == "codex":  # TOML writes strings and lists as JSON does
         lines = (f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in entry.items())

@@ -63,6 +63,13 @@ def test_settings_are_printed(kb: Path, home: Path):
     assert not any(home.iterdir())
 
 
+def test_two_servers_have_names(kb: Path, home: Path):
+    assert install("claude-code", kb, "--name", "ann", "--where", 'F("tenant") == "a"').exit_code == 0
+    assert install("claude-code", kb, "--name", "bob").exit_code == 0
+    servers = json.loads((home / ".mcp.json").read_text())["mcpServers"]
+    assert servers == {"ann": entry(kb, "--where", 'F("tenant") == "a"'), "bob": entry(kb)}
+
+
 def test_an_empty_file_gets_the_server(kb: Path, home: Path):
     (home / ".mcp.json").write_text(" \n")
     assert install("claude-code", kb).exit_code == 0

@@ -127,7 +127,7 @@ WAITS = "leafspan.waits"  # the logger that reports a wait for another writer, a
 
 _logger = logging.getLogger(WAITS)
 
-_POLL_SECONDS = 0.02
+_POLL_SECONDS = 0.02  # and a twentieth of a long wait, up to .2: many waiters must leave the holder its time
 _SILENT_SECONDS = 1.0  # shorter waits are not reported
 _LEAST_SECONDS = 0.5  # a timeout of 0 is for other writers; a process that opens the files needs a moment, too
 
@@ -151,7 +151,7 @@ def wait_for_lock(
             if not is_told and time.monotonic() >= began + _SILENT_SECONDS:
                 is_told = True
                 _logger.info("another writer%s holds %s; waiting for it, up to %g seconds", holder(), what, timeout)
-            yield Call(time.sleep, (_POLL_SECONDS,), native=asyncio.sleep)
+            yield Call(time.sleep, (max(_POLL_SECONDS, min(0.05 * (time.monotonic() - began), 0.2)),), native=asyncio.sleep)
     finally:
         if METRICS in sys.modules:
             instrument("leafspan.lock.wait")(time.monotonic() - began)
