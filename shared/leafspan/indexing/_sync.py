@@ -189,7 +189,7 @@ def as_files(source: Any) -> list[Files] | None:
     return [each if isinstance(each, Files) else Files(each) for each in things]
 
 
-_OF_A_VIEW = re.compile(r"@[0-9a-f]{16}(~\d)?\Z")  # the suffix of a document that was added through another view
+_OF_A_VIEW = re.compile(r"@[0-9a-f]{16}(~\d)?\Z")  # Scope.suffix of another view than the sync's
 _REMEDY = "; to delete the documents that were read there, pass allow_empty=True (--allow-empty)"
 
 

@@ -35,8 +35,8 @@ class RelevantSegments(Strategy):
     The budget is the smaller of the call's budget and ``words``. If neither is given, it is ``passage_words`` for each
     of the ``k`` passages. If the call has no budget, the leaves that did not fit follow one by one.
 
-    A gap between two hits is bridged where that is worth more than a second run. Leaves in the gap that the base did not
-    return have no relevance. They are loaded only if the gap has at most 10 characters for each word of ``run_cost``.
+    A run goes on over a gap between two hits where that is worth more than a second run. Leaves in the gap that the base
+    did not return have no relevance. leafspan loads them only if the gap has at most 10 characters a word of ``run_cost``.
 
     Args:
         base: Strategy that finds single leaves. Unless the call gives ``candidates``, it is asked for at least 24

@@ -38,7 +38,7 @@ _PROMPT = types.Prompt(
 
 
 def make_server(
-    view: View, tools: Sequence[AgentTool], *, with_links: bool = True, timeout: float | None = 30.0, name: str = "leafspan"
+    view: View, tools: Sequence[AgentTool], *, with_links: bool = True, timeout: float | None = 30.0
 ) -> Server[Any]:
     """Return a server that offers these tools, and the view's documents as resources. Calls run at the same time.
 
@@ -84,7 +84,7 @@ def make_server(
         return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=_text(text))])
 
     return Server(
-        name,
+        "leafspan",
         version=version("leafspan"),
         instructions=_INSTRUCTIONS,
         on_list_tools=list_tools,
