@@ -90,7 +90,6 @@ ALLOWED = {
     ("shared/leafspan/configuration.py", "given"),  # a parameter of public methods
     ("shared/leafspan/hosting/_retriever.py", "given"),
     ("shared/leafspan/strategies/_strategy.py", "given"),
-    ("shared/leafspan/cli/_port.py", "found"),  # a key of its JSON
     ("tests/durability/test_forks.py", "mirror"),
     ("tests/cli/test_cli.py", "stands in"),  # a sentence of traces
     ("tests/strategies/test_hybrid.py", "stands beside"),

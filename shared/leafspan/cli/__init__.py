@@ -37,7 +37,6 @@ from leafspan.cli._options import (
     parse_filter,
     served_view,
 )
-from leafspan.cli._port import port
 from leafspan.cli._query import (
     STRATEGIES,
     in_place_of_configured,
@@ -137,7 +136,7 @@ def _main(
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)
 
 
-for _command in (index, sync, adopt, query, config, show, delete, copy, check, repair, port, mcp, demo):
+for _command in (index, sync, adopt, query, config, show, delete, copy, check, repair, mcp, demo):
     app.command()(_command)
 
 _tree = typer.Typer(help="Build trees of summaries over the documents (RAPTOR), and print them.", no_args_is_help=True)
