@@ -122,10 +122,10 @@ def test_options_say_which_files_are_read_and_how(docs, command):
         assert (index.get("latin.txt").text, index.get("k").title) == ("café", "N")
 
 
-def test_prune_deletes_what_is_gone(docs, kb):
+def test_only_a_sync_deletes_what_is_gone(docs, kb):
     (docs / "bees.md").unlink()
     assert "0 added, 0 replaced, 1 unchanged; now 2" in leafspan("index", docs).stdout
-    assert "0 added, 0 replaced, 1 deleted, 1 unchanged; now 1" in leafspan("index", docs, "--prune").stdout
+    assert "0 added, 0 replaced, 1 deleted, 1 unchanged; now 1" in leafspan("sync", docs).stdout
 
 
 def test_standard_input_is_a_text_with_an_id(docs):
@@ -138,7 +138,7 @@ def test_standard_input_is_a_text_with_an_id(docs):
         assert index.get("pipe").text == "75 °C"
 
 
-@pytest.mark.parametrize("arguments", [["-"], ["docs", "--id", "x"], ["-", "--id", "x", "--prune"]])
+@pytest.mark.parametrize("arguments", [["-"], ["docs", "--id", "x"]])
 def test_an_id_is_for_standard_input_only(docs, arguments):
     assert "a text on standard input needs an id, and nothing else does" in fails(leafspan("index", *arguments))
     assert not Path("kb").exists()
@@ -175,7 +175,7 @@ def test_a_missing_path_of_which_nothing_was_read_is_no_reason_to_delete(docs, k
     assert fails(leafspan("sync", "nope")) == "there is no file or folder 'nope'"
 
 
-@pytest.mark.parametrize("command", [("sync",), ("sync", "--dry-run"), ("index",), ("index", "--prune")], ids=" ".join)
+@pytest.mark.parametrize("command", [("sync",), ("sync", "--dry-run"), ("index",)], ids=" ".join)
 def test_a_pattern_that_matches_no_file_says_so(docs, command):
     reason = r"no file of a known kind \(.*\.md.*\) in 'docs' matches glob=\('\*\.rst', 'x/\*'\)"
     patterns = ("--glob", "*.rst", "--glob", "x/*")
@@ -201,10 +201,9 @@ def test_files_that_are_not_read_are_counted_by_their_kind(docs, command):
     assert leafspan(command, docs, "--glob", "*.md").stderr == ""
 
 
-@pytest.mark.parametrize("command", [("sync",), ("index", "--prune")], ids=" ".join)
-def test_a_renamed_folder_is_reported(docs, kb, command):
+def test_a_renamed_folder_is_reported(docs, kb):
     docs.rename("notes")
-    done = leafspan(*command, "notes")
+    done = leafspan("sync", "notes")
     assert "2 added, 0 replaced, 0 deleted" in done.stdout
     assert done.stderr.replace("\n", " ").strip() == (
         "2 new documents have the same texts as documents whose files are no longer there, such as 'notes/bees.md' and "
@@ -288,7 +287,7 @@ def test_each_command_prints_json_with_the_same_keys_each_time(docs):
         "left_out": {},
         **numbers,
     }
-    assert read_json("sync", docs) == read_json("index", docs, "--prune") == {"dry_run": False, **synced}
+    assert read_json("sync", docs) == {"dry_run": False, **synced}
     assert read_json("sync", docs, "--dry-run") == {"dry_run": True, **synced}
     shown = read_json("show")
     assert [document["id"] for document in shown["documents"]] == ids

@@ -177,9 +177,6 @@ def index(
     paths: Paths,
     kb: NewKnowledgeBase = DEFAULT_FOLDER,
     embedder: EmbedderName = None,
-    prune: Annotated[
-        bool, typer.Option("--prune", help="Delete documents whose files are no longer there, like `leafspan sync`.")
-    ] = False,
     id_: Annotated[
         str | None, typer.Option("--id", help="Id of the text that is read from standard input. Needs the path `-`.")
     ] = None,
@@ -222,7 +219,7 @@ def index(
         outputs=outputs,
         strict=strict,
     )
-    if (paths == _STDIN) != (id_ is not None) or (paths == _STDIN and prune):
+    if (paths == _STDIN) != (id_ is not None):
         raise InvalidArgument("a text on standard input needs an id, and nothing else does: leafspan index - --id ID")
     # Check the files before creating the index, so that a mistyped path leaves no empty index behind.
     if id_ is None:
@@ -230,11 +227,6 @@ def index(
     source: Files | Document = files if id_ is None else Document(id_, _standard_input(encoding))
     splitter = None if leaf_words is None else _splitter(leaf_words)
     with open_index(kb, embedder, splitter=splitter, context_sentences=context_sentences, config=config) as opened:
-        if prune:
-            with _quietly(files):
-                synced = opened.sync(files)
-            _print_synced(kb, synced, opened.stats(), as_json=as_json)
-            return
         added = opened.add(source)
         stats = opened.stats()
     if as_json:
