@@ -551,6 +551,7 @@ def test_a_filter_may_be_longer_than_chroma_takes(shared_index: Index):
         (BM25, {"min_score": float("nan")}, "min_score must be a number, got nan"),
         (BM25, {"min_score": True}, "min_score must be a number, got True"),
         (BM25, {"scale": "x"}, "scale must be True or False, got 'x'"),
+        (BM25, {"engine": "lucene"}, "engine must be one of 'postings', 'rank-bm25', got 'lucene'"),
         (Vector, {"min_score": float("nan")}, r"min_score must be a number in \[-1, 1\], got nan"),
         (Vector, {"min_score": 1.5}, r"min_score must be a number in \[-1, 1\], got 1.5"),
     ],

@@ -122,6 +122,7 @@ SCENARIOS = [
         {"bm25": OKAPI},
         expected=(1, at(HARBOUR, {"3": 5.7252, "5": 2.9786, "1": 2.2133, "4": 2.0855})),
     ),
+    Scenario("words by rank-bm25", "BM25Retriever", {"bm25": OKAPI, "engine": "rank-bm25"}),
     Scenario("words above a score", "BM25Retriever", {"min_score": 0.3, "scale": True}, {"k": 20}),
     Scenario("words in a budget", "BM25Retriever", {}, {"budget": 30}),
     Scenario(

@@ -177,6 +177,11 @@ BAD_OPTIONS: list[tuple[str, dict[str, Any], str]] = [
     # of one strategy
     ("VectorRetriever", {"min_score": 1.5}, "min_score must be a number in [-1, 1], got 1.5"),
     ("VectorRetriever", {"instruction": 5}, "instruction must be a string, got 5"),
+    (
+        "BM25Retriever",
+        {"engine": "rank_bm25"},
+        "engine must be one of 'postings', 'rank-bm25', got 'rank_bm25'; did you mean 'rank-bm25'?",
+    ),
     ("HybridRetriever", {"bm25": 5}, "bm25 must be BM25Settings, got 5"),
     ("HybridRetriever", {"weights": (1, -1)}, "weights must be a number > 0, got -1"),
     (

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leafspan import BM25, Analyzer, BM25Settings, Document, Hybrid, Index
-from leafspan.lexical import Corpus, build_postings, find_language, known_code, merge_postings, reading_number
+from leafspan.lexical import Corpus, RankBM25, build_postings, find_language, known_code, merge_postings, reading_number
 from leafspan.lexical._languages import READINGS, reading_of
 from tests.profiles import examples
 
@@ -171,7 +171,7 @@ def test_the_users_own_value_wins(tmp_path):
         assert [each.document_id for each in index.retrieve("returning", BM25())] == ["code"]
 
 
-@pytest.mark.parametrize("strategy", [BM25(), BM25(bm25=BM25Settings(variant="okapi")), Hybrid()])
+@pytest.mark.parametrize("strategy", [BM25(), BM25(engine="rank-bm25", bm25=BM25Settings(variant="okapi")), Hybrid()])
 @pytest.mark.parametrize(
     ("question", "code"),
     [
@@ -236,9 +236,9 @@ QUESTIONS = [
 
 
 @pytest.mark.parametrize("code", ["tl", "sw", "de", "fi", "vi"])
-@pytest.mark.parametrize("variant", ["lucene", "okapi"])
-def test_a_document_marked_with_a_wrong_language_changes_no_order_and_gains_nothing_for_stop_words(tmp_path, code, variant):
-    bm25 = BM25(bm25=BM25Settings(variant=variant))
+@pytest.mark.parametrize("engine", ["postings", "rank-bm25"])
+def test_a_document_marked_with_a_wrong_language_changes_no_order_and_gains_nothing_for_stop_words(tmp_path, code, engine):
+    bm25 = BM25(engine=engine, bm25=BM25Settings(variant="okapi" if engine == "rank-bm25" else "lucene"))
     documents = [Document(f"{number}", text) for number, text in enumerate(PARAGRAPHS)]
     other = Document("other", "The one and the other were in the house, and what is of the one is of the other.")
     wrong = Document(other.id, other.text, metadata={"language": code})
@@ -327,6 +327,17 @@ def test_leaves_in_another_language_change_the_scores_of_the_others_by_one_facto
             np.testing.assert_allclose(other.scores[: len(one.scores)], one.scores * factor, atol=1e-12)
     if own in (0, 1) and before.ideal:
         assert before.ideal == after.ideal or not any(bags[own].values())
+
+
+def test_rank_bm25_reads_a_question_for_each_reading_too():
+    leaves = [(["a"], 0), (["a", "b"], 1), (["c"], 1), (["d"], 1), (["d"], 7), (["d"], 7), (["e"], 7)]
+    leaves += [(["x"], 0), (["y"], 0)]
+    corpus = RankBM25([(arrays_of(leaves), None)])
+    okapi = BM25Settings(variant="okapi")
+    asked = {0: {"a": 1}, 1: {"b": 1}, 7: {"c": 1}}
+    found = corpus.score(asked, settings=okapi).scores
+    assert [bool(score) for score in found] == [True, True, False, False, False, False, False, False, False]
+    np.testing.assert_allclose(found, Corpus([(arrays_of(leaves), None)]).score(asked, settings=okapi).scores)
 
 
 def test_the_language_of_another_tenants_documents_changes_nothing(tmp_path):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 from math import log
 
 import numpy as np
@@ -7,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leafspan import InvalidArgument
-from leafspan.lexical import BM25Settings, Corpus, Scores, best, build_postings, merge_postings, score_reached_by
+from leafspan import InvalidArgument, MissingExtra
+from leafspan.lexical import BM25Settings, Corpus, RankBM25, Scores, best, build_postings, merge_postings, score_reached_by
 from leafspan.lexical._postings import Postings
 from leafspan.lexical._variants import VARIANTS
 from tests.profiles import examples
@@ -284,6 +285,42 @@ def test_a_mask_of_another_length_is_an_error():
         of(*LEAVES).score(["a"], settings=BM25Settings(), counting=np.ones(4, dtype=bool))
     with pytest.raises(InvalidArgument, match="a bool for each of the 5 leaves, got float64"):
         Corpus([(build_postings(LEAVES), np.ones(5))])
+
+
+# The library rank-bm25 as the engine
+
+
+@examples(50)
+@given(corpora_in_parts(), st.lists(_TERM, max_size=5), st.booleans(), st.sampled_from([(1.5, 0.75), (2, 0), (1.2, 1)]))
+def test_rank_bm25_gives_the_same_scores(corpus, query, some, k1_and_b):
+    leaves, _, parts = corpus
+    counting = np.arange(len(leaves)) % 3 > 0 if some else None
+    options = BM25Settings(*k1_and_b, variant="okapi")
+    ours, theirs = (engine(parts).score(query, settings=options, counting=counting) for engine in (Corpus, RankBM25))
+    np.testing.assert_allclose(theirs.scores, ours.scores, rtol=1e-9, atol=1e-12)
+    assert (theirs.present.tolist(), theirs.ideal) == (ours.present.tolist(), ours.ideal)
+
+
+def test_rank_bm25_is_for_okapi_only():
+    with pytest.raises(InvalidArgument, match="rank-bm25 is for the variant okapi, got 'lucene'"):
+        RankBM25([(build_postings(LEAVES), None)]).score(["a"], settings=BM25Settings(k1=1.5, b=0.75))
+    with pytest.raises(InvalidArgument, match="k1 must be > 0 for rank-bm25, got 0"):
+        RankBM25([(build_postings(LEAVES), None)]).score(["a"], settings=BM25Settings(k1=0, variant="okapi"))
+
+
+def test_rank_bm25_keeps_its_index_for_the_next_query_with_the_same_settings():
+    engine, okapi = RankBM25([(build_postings(LEAVES), None)]), BM25Settings(k1=1.5, variant="okapi")
+    first = engine.score(["a", "d"], settings=okapi).scores.tolist()
+    other = engine.score(["a", "d"], settings=BM25Settings(k1=2, variant="okapi")).scores.tolist()
+    assert first != other
+    for _ in range(2):
+        assert engine.score(["a", "d"], settings=okapi).scores.tolist() == first
+
+
+def test_a_missing_rank_bm25_names_the_command_that_installs_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "rank_bm25", None)
+    with pytest.raises(MissingExtra, match=r'pip install "\.\[rank-bm25\]" in the clone of leafspan'):
+        RankBM25([])
 
 
 @pytest.mark.parametrize(

@@ -720,9 +720,9 @@ def split_on_spaces(text):
     return text.split(" ")
 
 
-@pytest.mark.parametrize("variant", ["lucene", "okapi"])
-def test_an_analyzer_of_the_users_own_sees_title_headings_and_text_apart(tmp_path, variant):
-    strategy = BM25(bm25=BM25Settings(variant=variant))
+@pytest.mark.parametrize("engine", ["postings", "rank-bm25"])
+def test_an_analyzer_of_the_users_own_sees_title_headings_and_text_apart(tmp_path, engine):
+    strategy = BM25(engine=engine, bm25=BM25Settings(variant="okapi"))
     text = "# On oxygen\n\nFire needs it to burn.\n\n## Old uses\n\nMiners feared it underground.\n"
     with open_at(tmp_path / "kb", analyzer=split_on_spaces) as index:
         index.add([Document("a", text, "Its history"), Document("b", "Cells burn."), Document("c", "  \n Tin. \n")])

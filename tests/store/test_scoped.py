@@ -782,7 +782,7 @@ async def _arefer(query: str) -> list[HostResult]:
 REFERRING = HostRetriever("referring", _refer, _arefer)
 
 # Scores that are computed of words alone are the same to the digit; of vectors nearly so, since Chroma's own search and
-# the exact one round differently.
+# the exact one round differently. rank-bm25 adds up idfs in the order in which it meets the terms.
 EXACT = [
     BM25(),
     BM25(scale=True, k=2),
@@ -815,6 +815,7 @@ EXACT = [
 NEAR = [
     Vector(),
     Vector(k=2),
+    BM25(engine="rank-bm25", bm25=BM25Settings(variant="okapi")),
     AutoMerging(base=Vector(), threshold=0.3),
     SentenceWindow(base=Vector(k=3)),
     ParentDocument(base=Vector(k=2), level=2),

@@ -13,6 +13,14 @@ def test_no_more_than_k_are_found_however_many_are_asked_for(shared_index: Index
     assert shared_index.retrieve(QUESTIONS[0], BM25(k=2), k=9) == every[:2]
 
 
+def test_the_library_rank_bm25_finds_the_same(shared_index: Index):
+    okapi = BM25Settings(variant="okapi")
+    ours, theirs = (
+        shared_index.retrieve(QUESTIONS[0], BM25(bm25=okapi, engine=engine), k=9) for engine in ("postings", "rank-bm25")
+    )
+    assert [each.id for each in theirs] == [each.id for each in ours]
+
+
 def test_where_no_leaf_could_score_above_0_the_share_is_0(index: Index):
     # In okapi a word of most leaves has a negative idf, which epsilon=0 replaces by 0.
     nothing = BM25Settings(variant="okapi", epsilon=0)

@@ -59,6 +59,7 @@ def test_the_default_of_an_option_is_the_one_that_is_documented(kind: type, opti
     ("make", "message"),
     [
         (lambda: BM25(k=0), "k must be a whole number >= 1, got 0"),
+        (lambda: BM25(engine="rank_bm25"), "engine must be one of 'postings', 'rank-bm25', got 'rank_bm25'"),
         (lambda: Browse(offset=-1), "offset must be a whole number >= 0, got -1"),
         (lambda: Hybrid(summaries=1), "summaries must be True or False, got 1"),
         (

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from leafspan import AutoMerging, Hybrid, Index, InvalidArgument, ParentDocument, RelevantSegments, SentenceWindow, Strategy
-from leafspan.strategies import CallFunction, LeafId, LoadTexts, RetrievalContext
+from leafspan.strategies import CallFunction, LeafId, LexicalSearch, LoadTexts, RetrievalContext
 from leafspan.trace import Trace
 from tests.corpus import DOCUMENTS
 
@@ -62,6 +62,10 @@ def yields_a_list(queries, context):
     return (yield [LoadTexts(())])
 
 
+def asks_for_an_engine_that_is_not_there(queries, context):
+    return (yield LexicalSearch(("dance",), 5, None, engine="lucene"))
+
+
 def returns_nothing(queries, context):
     yield from Hybrid().retrieve(queries, context)
 
@@ -84,6 +88,7 @@ def returns_one_flat_list(queries, context):
             r"Mine\.retrieve must yield requests, and run another strategy by `yield from`, got <gen",
         ),
         (yields_a_list, r"Mine\.retrieve must yield requests, .* got \[LoadTexts"),
+        (asks_for_an_engine_that_is_not_there, r"^engine must be one of 'postings', 'rank-bm25', got 'lucene'"),
         (returns_nothing, r"Mine\.retrieve must return a list of Candidates for each of the 2 queries, got None"),
         (returns_too_few, r"Mine\.retrieve must return a list of Candidates for each of the 2 queries, got \[\["),
         (returns_one_flat_list, r"Mine\.retrieve must return a list of Candidates for each of the 2 queries, got \[Cand"),

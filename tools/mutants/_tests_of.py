@@ -68,7 +68,7 @@ _ELSEWHERE = {
     "strategies/_sentence_window.py": ("tests/spans/test_windows.py",),
     "splitting/_cuts.py": ("tests/test_user_functions.py",),
     "documents/_chunks.py": ("tests/indexing/adopting/test_adopting.py",),
-    "lexical/_variants.py": ("tests/peers/test_bm25_peers.py",),
+    "lexical/_rank_bm25_engine.py": ("tests/peers/test_bm25_peers.py",),
 }
 _OF_ALL = ("tests/spans", "tests/strategies", "tests/documents", "tests/store", "tests/test_index.py", "tests/retrieval")
 _OWN = {

@@ -56,6 +56,7 @@ class VectorOptions:
 class BM25Options:
     bm25: BM25Settings | None = None
     scale: bool = False
+    engine: Literal["postings", "rank-bm25"] = "postings"
     min_score: float | None = None
     summaries: bool = False
 

@@ -24,6 +24,7 @@ from leafspan.lexical._leaf_words import (
     terms_digest,
 )
 from leafspan.lexical._postings import AnotherTerm, build_postings, encode, length_of, merge_postings
+from leafspan.lexical._rank_bm25_engine import RankBM25
 from leafspan.lexical._ranking import Corpus, Scores, best, score_reached_by
 from leafspan.lexical._terms import NodeScores, starts_of
 from leafspan.lexical._tokens import find_plain_words, other_numbers, other_writings
@@ -37,6 +38,7 @@ __all__ = [
     "Corpus",
     "LeafWords",
     "NodeScores",
+    "RankBM25",
     "Scores",
     "best",
     "build_leaf_words",

@@ -8,8 +8,9 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain
 from math import log
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
+from leafspan.checks import check_choice
 from leafspan.errors import IndexMismatch
 from leafspan.flows import Call, Flow, np
 from leafspan.lexical import (
@@ -19,6 +20,7 @@ from leafspan.lexical import (
     BM25Settings,
     Corpus,
     NodeScores,
+    RankBM25,
     Scores,
     best,
     code_of,
@@ -41,10 +43,12 @@ from leafspan.values import LeafId, to_hits
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-T = TypeVar("T")
 
 _ANOTHER_WRITING = 0.5  # weight of a word that documents write in another way; codes are not written by chance
 
+ENGINES = {"postings": Corpus, "rank-bm25": RankBM25}
+
+_SOFT_MATCHER = ""
 _POSTINGS = ("lengths", "starts", "readings", "words", "word_ends", "row_ends", "rows", "counts")
 _LEAF_WORDS = ("leaf_words", "leaf_word_ends", "plain_words", "plain_word_ends")
 _IN_PARTS = ("rows", "counts", "leaf_words")
@@ -57,7 +61,7 @@ class LexicalIndex:
         self.analyzer = analyzer
         self._settings = settings
         self.mirror = mirror  # the words of all leaves; None if the index was opened without its own analyzer
-        self._cache: tuple[MirrorSnapshot | None, dict[object, Any]] = (None, {})
+        self._cache: tuple[MirrorSnapshot | None, dict[str, Any]] = (None, {})
 
     def close(self) -> None:
         if self.mirror is not None:
@@ -91,7 +95,7 @@ class LexicalIndex:
         return (yield from self.mirror.computed(self._compare, snapshot, visible, request))
 
     def _compare(self, snapshot: MirrorSnapshot, visible: Catalogue, request: SoftMatches) -> list[list[float]]:
-        matcher = self._over(snapshot, SoftMatcher)
+        matcher = self._over(snapshot, _SOFT_MATCHER)
         pairs = zip(request.words, request.ids, strict=True)
         return [matcher.scores(words, snapshot.rows(visible, ids)) for words, ids in pairs]
 
@@ -112,7 +116,7 @@ class LexicalIndex:
         self, snapshot: MirrorSnapshot, counted: Selection | None, names: Sequence[tuple[str, int]]
     ) -> list[float]:
         assert self.analyzer is not None
-        corpus = self._over(snapshot, Corpus)
+        corpus = self._over(snapshot, "postings")
         counting = None if counted is None else snapshot.mask(counted)
         readings, texts = corpus.readings(counting), [name for name, _ in names]
         rows = self._read(texts, readings, [None] * len(texts))
@@ -129,7 +133,7 @@ class LexicalIndex:
         """Load and update everything that a search needs, unless the index was opened without its own analyzer."""
         if self.mirror is not None:
             snapshot = yield from self.mirror.current(reader)
-            corpus = yield from self.mirror.computed(self._over, snapshot, Corpus)
+            corpus = yield from self.mirror.computed(self._over, snapshot, "postings")
             if len(corpus.readings()) > 1:
                 yield Call(find_language, ("",))  # loads the language detection, which each question needs
 
@@ -141,7 +145,7 @@ class LexicalIndex:
         counted: Selection | None,
         request: LexicalSearch,
     ) -> list[LexicalMatches]:
-        corpus = self._over(snapshot, Corpus)
+        corpus = self._over(snapshot, request.engine)
         counting = None if counted is None else snapshot.mask(counted)
         wanted = None if matching is None else snapshot.mask(matching)
 
@@ -155,10 +159,12 @@ class LexicalIndex:
         assert self.analyzer is not None
         readings = corpus.readings(counting)
         own = self._own(request.texts, readings)
-        terms_of_all = [
-            self._with_other_writings(question, read, corpus, settings, counting)
-            for question, read in zip(request.texts, self._read(request.texts, readings, own), strict=True)
-        ]
+        terms_of_all = self._read(request.texts, readings, own)
+        if request.engine == "postings":
+            terms_of_all = [
+                self._with_other_writings(question, read, corpus, settings, counting)
+                for question, read in zip(request.texts, terms_of_all, strict=True)
+            ]
         if self.mirror is not None and self.mirror.is_shared:
             terms_to_read = {term for read in terms_of_all for bag in read.values() for term in bag}
             collect(partial(part.find, term) for part in corpus.postings for term in terms_to_read)
@@ -250,20 +256,20 @@ class LexicalIndex:
             with_others[reading] = more
         return with_others
 
-    def _over(self, snapshot: MirrorSnapshot, kind: type[T]) -> T:
-        """A corpus or a soft matcher over a snapshot. Both are cached until the snapshot changes."""
+    def _over(self, snapshot: MirrorSnapshot, name: str) -> Any:
+        """The engine of this name, or the soft matcher, over a snapshot. They are cached until the snapshot changes."""
         cached_for, cache = self._cache
         if cached_for is not snapshot:
             cache = {}
             self._cache = (snapshot, cache)
-        if kind not in cache:
-            if kind is SoftMatcher:
-                cache[kind] = SoftMatcher(_read_in_parts(snapshot, _LEAF_WORDS))
+        if name not in cache:
+            if name == _SOFT_MATCHER:
+                cache[name] = SoftMatcher(_read_in_parts(snapshot, _LEAF_WORDS))
             else:
+                check_choice("engine", name, ENGINES)
                 masks = (mask for _, mask in snapshot.parts)
-                cache[kind] = Corpus(list(zip(_read_in_parts(snapshot, _POSTINGS), masks, strict=True)))
-        made: T = cache[kind]
-        return made
+                cache[name] = ENGINES[name](list(zip(_read_in_parts(snapshot, _POSTINGS), masks, strict=True)))
+        return cache[name]
 
 
 def _read_in_parts(snapshot: MirrorSnapshot, names: Sequence[str]) -> list[dict[str, Any]]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
+from typing import Literal
 
-from leafspan.checks import check_flag, check_number, keep_whole, shown
+from leafspan.checks import check_choice, check_flag, check_number, keep_whole, shown
 from leafspan.config import register
 from leafspan.errors import InvalidArgument
 from leafspan.lexical import BM25Settings
@@ -31,6 +32,8 @@ class BM25(Strategy):
         bm25: k1, b and the variant, as ``BM25Settings``. Default: the index's.
         scale: Whether a score is the share, in [0, 1], of the highest score that any leaf could have for the query.
             A score below 0 becomes 0. Default: False.
+        engine: ``"postings"``, or ``"rank-bm25"`` for the library of that name, which has the same scores for its variant
+            okapi. Default: ``"postings"``.
         min_score: Lowest score of a result, after scaling. Without ``k`` or a budget of the call, all that reach it are
             returned. Default: any.
         summaries: Whether to search the summaries of the index's trees as well, whose words are counted separately
@@ -46,12 +49,14 @@ class BM25(Strategy):
     k: int | None = None
     bm25: BM25Settings | None = None
     scale: bool = False
+    engine: Literal["postings", "rank-bm25"] = "postings"
     min_score: float | None = None
     summaries: bool = False
 
     def __post_init__(self) -> None:
         keep_whole(self, "k", 1, optional=True)
         check_bm25(self.bm25)
+        check_choice("engine", self.engine, ("postings", "rank-bm25"))
         check_flag("scale", self.scale)
         check_flag("summaries", self.summaries)
         check_number("min_score", self.min_score, optional=True)
@@ -73,7 +78,7 @@ class BM25(Strategy):
         if self.summaries and context.words is not None:
             context = context.for_base  # summaries longer than the budget are skipped, so load all
         count = context.results if self.k is None else self.k
-        request = LexicalSearch(query_texts("BM25", queries), count, context.where, self.bm25)
+        request = LexicalSearch(query_texts("BM25", queries), count, context.where, self.bm25, self.engine)
         _, matches = yield from search(None, request, summaries=self.summaries)
         for query, row in zip(queries, matches, strict=True):
             if not row.has_words:

@@ -145,6 +145,7 @@ class LexicalSearch:
         count: Number of leaves for each question.
         where: Filter on the documents, None for all.
         bm25: How to score. None uses the settings of the index.
+        engine: ``"postings"`` or ``"rank-bm25"``.
         summaries: Whether to search the summaries of the trees instead of the leaves.
         scales: Whether to score larger nodes as well, and with which weights. Default: None, leaves alone.
     """
@@ -153,6 +154,7 @@ class LexicalSearch:
     count: int
     where: Where | None
     bm25: BM25Settings | None = None
+    engine: str = "postings"
     summaries: bool = False
     scales: ScaleWeights | None = None
 
