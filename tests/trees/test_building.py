@@ -87,15 +87,25 @@ TEXTS = st.lists(
 ).map("".join)
 
 
+def overlapping(vectors, sizes, max_cluster_words):
+    """Clusters of which each but the last one also has the first text of the next, where there is room."""
+    clusters = Bisecting(size=3)(vectors, sizes, max_cluster_words)
+    for one, following in itertools.pairwise(clusters):
+        if sum(sizes[place] for place in {*one, following[0]}) <= max_cluster_words:
+            one.append(following[0])
+    return clusters
+
+
 @examples(25, fast=5)
-@given(st.lists(TEXTS, max_size=4), st.integers(2, 5), st.sampled_from([0.0, 0.3]), st.booleans(), st.integers(1, 5))
-def test_trees_are_trees_and_equal_each_time(texts, size, margin, across, max_layers):
+@given(st.lists(TEXTS, max_size=4), st.integers(2, 5), st.booleans(), st.booleans(), st.integers(1, 5))
+def test_trees_are_trees_and_equal_each_time(texts, size, overlaps, across, max_layers):
     documents = [Document(f"d{n}", text, f"Title {n}") for n, text in enumerate(texts)]
     made = []
     for order in (documents, documents[::-1]):
         index = opened()
         index.add(order)
-        options = {"clusterer": Bisecting(size=size, margin=margin), "across_documents": across, "max_layers": max_layers}
+        clusterer = overlapping if overlaps else Bisecting(size=size)
+        options = {"clusterer": clusterer, "across_documents": across, "max_layers": max_layers}
         built = index.build_tree(**options)
         check_laws(index)
         assert built.built == tuple(sorted(document.id for document in documents))

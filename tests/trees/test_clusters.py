@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections import Counter
-from math import inf, nan
 
 import numpy as np
 import pytest
@@ -111,7 +109,6 @@ def leaves(draw, most=40):
 BISECTINGS = st.builds(
     Bisecting,
     size=st.integers(2, 10),
-    margin=st.sampled_from([0, 0.02, 0.3, 2]),
     largest_piece=st.sampled_from([2, 5, 12, 1000]),
     seed=st.integers(0, 3),
 )
@@ -131,9 +128,9 @@ def test_no_place_is_lost_no_limit_broken_and_layers_shrink(drawn, clusterer):
 
 @examples(100)
 @given(leaves(), st.integers(2, 10), st.integers(0, 3))
-def test_without_a_margin_every_place_is_in_one_cluster(drawn, size, seed):
+def test_every_place_is_in_one_cluster(drawn, size, seed):
     vectors, sizes, max_words = drawn
-    clusters = Bisecting(size=size, margin=0, largest_piece=12, seed=seed)(vectors, sizes, max_words)
+    clusters = Bisecting(size=size, largest_piece=12, seed=seed)(vectors, sizes, max_words)
     assert sorted(place for cluster in clusters for place in cluster) == list(range(len(sizes)))
 
 
@@ -141,7 +138,7 @@ def test_without_a_margin_every_place_is_in_one_cluster(drawn, size, seed):
 @given(leaves())
 def test_a_place_is_alone_only_where_it_fits_in_nowhere(drawn):
     vectors, sizes, max_words = drawn
-    clusters = Bisecting(margin=0)(vectors, sizes, max_words)
+    clusters = Bisecting()(vectors, sizes, max_words)
     for cluster in clusters:
         if len(cluster) == 1:
             room = [max_words - sum(sizes[place] for place in other) for other in clusters if other is not cluster]
@@ -158,7 +155,7 @@ def test_any_few_places_are_clustered(count, make):
 
 @pytest.mark.parametrize("vectors", [topics(5, 100), topics(1, 500, noise=0), np.zeros((500, 16), dtype=np.float32)])
 def test_pieces_are_clustered_as_a_whole_would_be(vectors):
-    clusters = Bisecting(size=5, margin=0, largest_piece=100)(vectors, [10] * 500, 100)
+    clusters = Bisecting(size=5, largest_piece=100)(vectors, [10] * 500, 100)
     assert 500 / 7 <= len(clusters) <= 500 / 4
     assert {len(cluster) for cluster in clusters} <= set(range(2, 5 + 5 // 2 + 2))
 
@@ -182,7 +179,7 @@ def test_two_groups_are_found_wherever_their_places_are():
 def test_topics_are_found_within_pieces_and_beyond_them():
     expected = [list(range(start, start + 6)) for start in range(0, 120, 6)]
     for largest_piece in 2000, 30:
-        clusterer = Bisecting(size=6, margin=0, largest_piece=largest_piece)
+        clusterer = Bisecting(size=6, largest_piece=largest_piece)
         assert clusterer(topics(20, 6, dimension=64), [10] * 120, NO_LIMIT) == expected
 
 
@@ -191,7 +188,7 @@ def test_a_few_alike_are_one_cluster():
 
 
 def test_a_limit_divides_what_is_alike():
-    clusters = Bisecting(margin=0)(directions(0, 1, 2, 40, 41, 42), [10] * 6, 30)
+    clusters = Bisecting()(directions(0, 1, 2, 40, 41, 42), [10] * 6, 30)
     assert clusters == [[0, 1, 2], [3, 4, 5]]
 
 
@@ -213,32 +210,6 @@ def test_no_two_fit_within_a_piece_but_the_two_shortest_of_all():
     assert [1, 6] in Bisecting(largest_piece=4)(vectors, sizes, 9)
 
 
-def test_a_place_between_two_clusters_is_in_both_within_the_margin():
-    vectors = directions(0, 2, 4, 24, 46, 48, 50)
-    hard = Bisecting(size=4, margin=0)(vectors, [10] * 7, NO_LIMIT)
-    assert hard in ([[0, 1, 2, 3], [4, 5, 6]], [[0, 1, 2], [3, 4, 5, 6]])
-    # Its similarity to the centroid of one is cos(16.5), to the other's cos(24).
-    assert np.cos(np.radians(16.5)) - np.cos(np.radians(24)) < 0.05
-    assert Bisecting(size=4, margin=0.05)(vectors, [10] * 7, NO_LIMIT) == [[0, 1, 2, 3], [3, 4, 5, 6]]
-    assert Bisecting(size=4, margin=0.04)(vectors, [10] * 7, NO_LIMIT) == hard
-
-
-def test_soft_members_come_in_only_where_there_is_room():
-    vectors = directions(0, 2, 4, 24, 46, 48, 50)
-    assert Bisecting(size=4, margin=0.05)(vectors, [10] * 7, 40) == [[0, 1, 2, 3], [3, 4, 5, 6]]
-    sizes = [10, 10, 12, 8, 12, 10, 10]
-    assert Counter(place for cluster in Bisecting(size=4, margin=0.05)(vectors, sizes, 40) for place in cluster)[3] == 2
-    sizes = [10, 10, 14, 8, 14, 10, 10]
-    clusters = Bisecting(size=4, margin=0.05)(vectors, sizes, 40)
-    assert all(sum(sizes[place] for place in cluster) <= 40 for cluster in clusters)
-
-
-def test_what_has_no_direction_is_in_one_cluster():
-    vectors = np.concatenate([directions(0, 2, 88, 90), np.zeros((1, 2), dtype=np.float32)])
-    clusters = Bisecting(size=2, margin=2)(vectors, [10] * 5, NO_LIMIT)
-    assert sum(4 in cluster for cluster in clusters) == 1
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -247,10 +218,6 @@ def test_what_has_no_direction_is_in_one_cluster():
         ({"largest_piece": 1}, "largest_piece must be a whole number >= 2, got 1"),
         ({"seed": -1}, "seed must be a whole number >= 0, got -1"),
         ({"seed": True}, "seed must be a whole number >= 0, got True"),
-        ({"margin": -0.1}, "margin must be a number >= 0, got -0.1"),
-        ({"margin": nan}, "margin must be a number >= 0, got nan"),
-        ({"margin": inf}, "margin must be a number >= 0, got inf"),
-        ({"margin": "0"}, "margin must be a number >= 0, got '0'"),
     ],
 )
 def test_options_of_bisecting_are_in_their_ranges(options, message):

@@ -8,7 +8,7 @@ from math import ceil
 from operator import index
 from typing import TYPE_CHECKING, Protocol
 
-from leafspan.checks import check_number, keep_whole, shown
+from leafspan.checks import keep_whole, shown
 from leafspan.embedding import normalize
 from leafspan.errors import InvalidArgument
 from leafspan.flows import np
@@ -76,13 +76,8 @@ class Bisecting:
     cluster, there are fewer clusters than texts. A text stays alone only if it would make every other cluster of its piece
     too long.
 
-    With a ``margin``, a text can be in several clusters. On real texts, this found no more answers, so the default is 0.
-
     Args:
         size: Average number of texts of a cluster, >= 2. Default: 8.
-        margin: Largest difference of cosines, >= 0. A text also joins another cluster of its piece if its cosine with that
-            cluster's centroid is lower than the cosine with its own centroid by less than ``margin``. The nearest texts
-            join first, while there is room. Default: 0, each text is in one cluster.
         largest_piece: Most texts that Ward's method clusters at once, >= 2. Default: 1000.
         seed: Seed of k-means, >= 0. Default: 0.
 
@@ -95,14 +90,12 @@ class Bisecting:
     """
 
     size: int = 8
-    margin: float = 0.0
     largest_piece: int = 1000
     seed: int = 0
 
     def __post_init__(self) -> None:
         for name, least in (("size", 2), ("largest_piece", 2), ("seed", 0)):
             keep_whole(self, name, least)
-        check_number("margin", self.margin, at_least=0)
 
     def __call__(self, vectors: NDArray[np.float32], sizes: Sequence[int], max_cluster_words: int) -> list[list[int]]:
         """Clusters of the texts, sorted by their places."""
@@ -112,8 +105,6 @@ class Bisecting:
         for piece in _pieces(vectors, self.largest_piece, self.seed):
             rows, lengths = vectors[piece], words[piece]
             of_piece = ward_clusters(rows, lengths, mean=self.size, most=most, max_cluster_words=max_cluster_words)
-            if self.margin and len(of_piece) > 1:
-                of_piece = _with_near_rows(of_piece, rows, lengths, self.margin, most, max_cluster_words)
             clusters += [piece[cluster].tolist() for cluster in of_piece]
         if len(clusters) == len(sizes) > 1:
             # No piece has two texts that fit together. If any two texts fit, the two shortest texts do.
@@ -154,35 +145,6 @@ def _halves(vectors: NDArray[np.float32], start: int) -> tuple[NDArray[np.intp],
             break
         one, other = centroids
     return np.sort(order[:cut]), np.sort(order[cut:])
-
-
-def _with_near_rows(
-    clusters: Sequence[Sequence[int]],
-    vectors: NDArray[np.float32],
-    words: NDArray[np.int64],
-    margin: float,
-    most: int,
-    max_cluster_words: int,
-) -> list[list[int]]:
-    """The clusters, extended by rows of other clusters that lie within the margin, nearest first."""
-    grown = [list(cluster) for cluster in clusters]
-    own = np.empty(len(vectors), dtype=np.intp)
-    for number, cluster in enumerate(clusters):
-        own[cluster] = number
-    centroids = normalize(np.stack([vectors[cluster].mean(axis=0) for cluster in clusters]))
-    cosines = vectors @ centroids.T
-    to_own = cosines[np.arange(len(vectors)), own]
-    gaps = to_own[:, None] - cosines
-    gaps[np.arange(len(vectors)), own] = np.inf
-    gaps[to_own <= 0] = np.inf  # a zero vector is near no cluster
-    rows, numbers = np.nonzero(gaps < margin)
-    lengths = [int(words[cluster].sum()) for cluster in clusters]
-    for i in np.argsort(gaps[rows, numbers], kind="stable"):
-        row, number = int(rows[i]), int(numbers[i])
-        if len(grown[number]) < most and lengths[number] + words[row] <= max_cluster_words:
-            grown[number].append(row)
-            lengths[number] += int(words[row])
-    return [sorted(cluster) for cluster in grown]
 
 
 _PENALTY = 1e9  # larger than any distance: added if a merged cluster would have too many members
