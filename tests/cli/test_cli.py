@@ -15,7 +15,6 @@ from typer.testing import CliRunner, Result
 
 from leafspan import Chunk, Document, Index, Tree, WriterBusy
 from leafspan.cli import app
-from leafspan.cli._demo import COMPARED, FRAMEWORKS, THEME, THEME_DOCUMENT
 from leafspan.cli._query import STRATEGIES
 from leafspan.cli._tree import tree_lines
 from leafspan.embedding import CheckedEmbedder
@@ -23,6 +22,7 @@ from leafspan.engines.chroma._collection import Collection
 from leafspan.examples import EXAMPLE_QUESTIONS, example_documents
 from leafspan.flows import Call
 from leafspan.indexing import summaries_of
+from leafspan.lab.commands._demo import COMPARED, FRAMEWORKS, THEME, THEME_DOCUMENT
 from leafspan.segments._segment import Segment, read_segment, write_segment
 from leafspan.trees import FailedSummary, TreesBuilt
 from tests import warm

@@ -22,7 +22,6 @@ from leafspan.cli._console import (
     shortened,
     with_standard_input,
 )
-from leafspan.cli._demo import demo
 from leafspan.cli._mcp import mcp
 from leafspan.cli._options import (
     DEFAULT_FOLDER,
@@ -47,7 +46,7 @@ from leafspan.cli._query import (
     worth_printing,
 )
 from leafspan.cli._sync import index, sync
-from leafspan.cli._tree import build_tree, show_tree
+from leafspan.cli._tree import build_tree, show_tree, tree_lines
 from leafspan.cli._upkeep import adopt, check, config, copy, delete, repair, show
 
 __all__ = [
@@ -77,6 +76,7 @@ __all__ = [
     "served_view",
     "shortened",
     "strategy_named",
+    "tree_lines",
     "with_answer_probability",
     "worth_printing",
     "with_standard_input",
@@ -89,6 +89,7 @@ _LAB = {
     "questions": "leafspan.lab.commands._questions:questions",
     "eval": "leafspan.lab.commands._eval:evaluate",
     "tune": "leafspan.lab.commands._tune:tune",
+    "demo": "leafspan.lab.commands._demo:demo",
 }
 """The functions of the lab's commands, imported when they are needed."""
 
@@ -136,7 +137,7 @@ def _main(
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)
 
 
-for _command in (index, sync, adopt, query, config, show, delete, copy, check, repair, mcp, demo):
+for _command in (index, sync, adopt, query, config, show, delete, copy, check, repair, mcp):
     app.command()(_command)
 
 _tree = typer.Typer(help="Build trees of summaries over the documents (RAPTOR), and print them.", no_args_is_help=True)

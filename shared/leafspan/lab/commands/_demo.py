@@ -12,9 +12,7 @@ import typer
 from rich.console import Console
 from rich.padding import Padding
 
-from leafspan.cli._console import console, plain, shortened
-from leafspan.cli._query import STRATEGIES
-from leafspan.cli._tree import tree_lines
+from leafspan.cli import STRATEGIES, console, plain, shortened, tree_lines
 from leafspan.errors import MissingExtra
 from leafspan.examples import EXAMPLE_QUESTIONS, example_documents
 from leafspan.index import Index
