@@ -79,7 +79,7 @@ def test_calls_in_the_text_have_options_that_exist():
 
 def test_attributes_of_an_index_in_the_text_exist():
     named = [name for code in in_backticks(PROSE) for name in re.findall(r"\b[Ii]ndex\.(\w+)", code)]
-    assert len(named) > 5
+    assert len(named) > 4
     assert [name for name in named if not hasattr(Index, name)] == []
 
 
