@@ -28,7 +28,8 @@ from leafspan import (
     Vector,
     WriterBusy,
 )
-from leafspan.checks import beginning, name_of
+from leafspan.checks import name_of
+from leafspan.checks._user_functions import beginning
 from leafspan.embedding import check_vectors
 from leafspan.errors import FunctionFailed, LeafspanError, SourceFailed, UnusableResult
 from leafspan.private import Key, Vault, private_view

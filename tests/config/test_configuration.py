@@ -28,7 +28,8 @@ from leafspan import (
     SentenceWindow,
     Vector,
 )
-from leafspan.config import config_text, parse_config
+from leafspan.config import config_text
+from leafspan.config._text import parse_config
 from leafspan.errors import IndexMismatch
 from leafspan.private import Vault, private_view
 from tests.config.test_strategies import STRATEGIES

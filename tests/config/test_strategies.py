@@ -37,8 +37,9 @@ from leafspan import (
     Tree,
     Vector,
 )
-from leafspan.config import config_name, config_text, parse_config, schema_of
+from leafspan.config import config_name, config_text, schema_of
 from leafspan.config._kinds import kinds_below
+from leafspan.config._text import parse_config
 from leafspan.private import PIIAware
 from leafspan.sources import SQL
 from leafspan.strategies import Strategy

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 
 from leafspan import F, InvalidArgument
-from leafspan.filters import filter_from_text
+from leafspan.filters._builder import filter_from_text
 from tests.filters.test_filters import FILTERS
 from tests.profiles import examples
 

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leafspan import BM25, Browse, Config, Document, Ensemble, F, Hybrid, Index, InvalidArgument, RelevantSegments, Vector
-from leafspan.filters import _builder, filter_from_option, filter_from_text
+from leafspan.filters import _builder, filter_from_option
+from leafspan.filters._builder import filter_from_text
 from leafspan.lab import explain
 from leafspan.private import Vault, private_view
 from leafspan.strategies import Filtered, Strategy

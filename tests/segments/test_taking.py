@@ -16,8 +16,9 @@ from leafspan import BM25, Document, Index, Vector
 from leafspan.errors import FunctionFailed
 from leafspan.segments import Mirror, _mirror
 from leafspan.segments._segment_folder import SegmentFolder
-from leafspan.store import Row, Writer
+from leafspan.store import Row
 from leafspan.store._folder import Folder
+from leafspan.store._writer import Writer
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
 from tests.profiles import examples
 

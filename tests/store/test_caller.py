@@ -11,7 +11,7 @@ import httpx
 import pytest
 from chromadb.config import Settings
 
-from leafspan.engines import Caller
+from leafspan.engines._caller import Caller
 from leafspan.engines.chroma._chroma import _with_timeout
 from leafspan.engines.chroma._failures import caller_of
 from leafspan.errors import ServerTimeout

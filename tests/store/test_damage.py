@@ -170,13 +170,12 @@ def test_repair_restores_the_row_of_a_table(index: Index, place: dict[str, Any])
     manifest = raw(index, place, "manifest")
     row = Row.unpack("table", manifest.get(ids=["table"])["metadatas"][0])
     assert [section.text for section in row.sections] == ["Lamps", "name | price"]
-    packed = row.pack()
-    broken = packed["row"].replace(f'"leaves":{row.leaves},', f'"leaves":{row.leaves - 1},')
-    manifest.update(ids=["table"], metadatas=[{**packed, "row": broken}])
+    broken = row.packed.replace(f'"leaves":{row.leaves},', f'"leaves":{row.leaves - 1},')
+    manifest.update(ids=["table"], metadatas=[{"row": broken}])
     notice(index, place)
     (finding,) = index.repair(quick=True)
     assert (finding.document_id, finding.repaired) == ("table", True)
-    assert manifest.get(ids=["table"])["metadatas"][0]["row"] == packed["row"]
+    assert manifest.get(ids=["table"])["metadatas"][0]["row"] == row.packed
 
 
 def test_a_view_names_its_own_documents_alone(index: Index, place: dict[str, Any]) -> None:

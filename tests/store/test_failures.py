@@ -30,7 +30,8 @@ from leafspan import (
     StorageFailed,
     Vector,
 )
-from leafspan.engines import Caller, StaleRead
+from leafspan.engines import StaleRead
+from leafspan.engines._caller import Caller
 from leafspan.engines.chroma._collection import Collection
 from leafspan.engines.chroma._failures import CollectionGone, LeafGone, translated
 from leafspan.engines.local._disk import chroma_disk_error

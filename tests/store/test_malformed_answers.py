@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 
 from leafspan import BM25, Document, F, Hybrid, Index, LeafspanError, StorageFailed, Tree, Vector
-from leafspan.engines import Caller, Near, Record, to_engine
+from leafspan.engines import Near, Record, to_engine
+from leafspan.engines._caller import Caller
 from leafspan.engines._tables import CalledTable
 from leafspan.engines.chroma._collection import Collection
 from leafspan.flows import run

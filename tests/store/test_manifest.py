@@ -7,9 +7,9 @@ import zlib
 from dataclasses import replace
 
 from leafspan.engines import Record
-from leafspan.store import Damage, Row
+from leafspan.store import Row
 from leafspan.store._damage import pack_checksums
-from leafspan.store._manifest import CHANGES_ID, grouped, row_records, token_record, unpack_rows, unpack_token
+from leafspan.store._manifest import CHANGES_ID, Damage, grouped, row_records, token_record, unpack_rows, unpack_token
 from leafspan.values import Section
 
 ROW = Row(

@@ -9,7 +9,8 @@ import pytest
 from chromadb.api.models.Collection import Collection as ChromaCollection
 
 from leafspan import Document, Index
-from leafspan.engines import Caller, Record
+from leafspan.engines import Record
+from leafspan.engines._caller import Caller
 from leafspan.engines.chroma._collection import Collection, Portions
 from leafspan.flows import arun, run
 from tests.store.memory import Records

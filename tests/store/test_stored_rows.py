@@ -24,7 +24,7 @@ from leafspan.store import _stored_rows as stored_rows
 from leafspan.store._document_table import encoded
 from leafspan.store._manifest import Damage
 from leafspan.store._rows_file import RowsFile
-from leafspan.store._stored_rows import DamagedRow, StoredRows
+from leafspan.store._stored_rows import StoredRows
 from leafspan.values import Section
 from tests.profiles import examples
 
@@ -201,9 +201,9 @@ def test_a_damaged_row_starts_reading_again_and_all_damaged_rows_are_known_then(
     assert not catalogue.is_stale
     heads = iter(catalogue.heads())
     assert next(heads).title == "A title"
-    with pytest.raises(DamagedRow):
+    with pytest.raises(StaleRead):
         next(heads)
-    with pytest.raises(DamagedRow):
+    with pytest.raises(StaleRead):
         catalogue.rows["b"]
     assert catalogue.is_stale
     checked = written.file.read("kb", rows, checked=True)
@@ -233,7 +233,7 @@ def test_columns_that_contradict_the_row_are_damage(tmp_path: Path):
     written = Written(tmp_path, {"a": Row("a", "hash", VERSIONS[0], 2)})
     with closing(sqlite3.connect(written.file.path)) as database, database:
         database.execute("update rows set leaves = 3")
-    with pytest.raises(DamagedRow):
+    with pytest.raises(StaleRead):
         written.read()["a"]
 
 

@@ -88,7 +88,7 @@ TEXTS = st.lists(
 
 
 def overlapping(vectors, sizes, max_cluster_words):
-    """Clusters of which each but the last one also has the first text of the next, where there is room."""
+    """Clusters, where each one also takes the first text of the next one if there is room."""
     clusters = Bisecting(size=3)(vectors, sizes, max_cluster_words)
     for one, following in itertools.pairwise(clusters):
         if sum(sizes[place] for place in {*one, following[0]}) <= max_cluster_words:

@@ -29,9 +29,10 @@ class Cache:
         return {key: self.texts[key] for key in keys if key in self.texts}
         yield
 
-    def put(self, key, text, owner):
-        self.texts[key] = text
-        self.owners[key] = owner
+    def put_all(self, texts):
+        for key, (text, owner) in texts.items():
+            self.texts[key] = text
+            self.owners[key] = owner
         return
         yield
 

@@ -27,7 +27,6 @@ from leafspan.checks._options import (
 from leafspan.checks._stored_values import (
     GENERATOR,
     RESERVED_ID_PREFIX,
-    RESERVED_KEYS,
     STRUCTURE_KEY,
     NotStorable,
     is_missing,
@@ -37,7 +36,6 @@ from leafspan.checks._stored_values import (
     stored_value,
 )
 from leafspan.checks._user_functions import (
-    beginning,
     calling,
     check_functions,
     check_model,
@@ -50,11 +48,9 @@ from leafspan.checks._user_functions import (
 __all__ = [
     "GENERATOR",
     "RESERVED_ID_PREFIX",
-    "RESERVED_KEYS",
     "STRUCTURE_KEY",
     "is_reserved",
     "NotStorable",
-    "beginning",
     "calling",
     "changed_options",
     "check_can_be_written",

@@ -2,7 +2,7 @@
 
 from leafspan.config._kinds import config_name, hints_of, kind_named, kinds_below, register, register_later
 from leafspan.config._reading import Location, read_config, read_option
-from leafspan.config._text import config_text, load_config, parse_config
+from leafspan.config._text import config_text, load_config
 from leafspan.config._writing import schema_of, write_config
 
 __all__ = [
@@ -13,7 +13,6 @@ __all__ = [
     "load_config",
     "kind_named",
     "kinds_below",
-    "parse_config",
     "read_config",
     "read_option",
     "register",

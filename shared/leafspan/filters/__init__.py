@@ -1,6 +1,6 @@
 """Filters on the metadata of documents: one language, to which filters of Chroma, Haystack and LlamaIndex are converted."""
 
-from leafspan.filters._builder import F, filter_from_option, filter_from_text, valid_documents
+from leafspan.filters._builder import F, filter_from_option, valid_documents
 from leafspan.filters._columns import Columns, FilterPolicy, apply_policy, constant, failing_parts, implied, with_conditions
 from leafspan.filters._conditions import (
     DOCUMENT_ID,
@@ -38,7 +38,6 @@ __all__ = [
     "constant",
     "failing_parts",
     "filter_from_option",
-    "filter_from_text",
     "implied",
     "instant",
     "to_filter",

@@ -2,7 +2,6 @@
 
 from leafspan.language_model._models import (
     GenerateOptions,
-    LanguageModel,
     find_language_model,
     from_langchain,
     from_llamaindex,
@@ -29,7 +28,6 @@ __all__ = [
     "DEFAULT_PROMPT",
     "PROMPTS",
     "GenerateOptions",
-    "LanguageModel",
     "Transformation",
     "check_choosing_prompt",
     "check_prompt",

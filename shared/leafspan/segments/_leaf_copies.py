@@ -146,15 +146,9 @@ class RecordCopy:
         return merged
 
     def comparing(self, arrays: Mapping[str, NDArray[Any]]) -> Compare:
-
         def differing(first: int, document: DocumentToWrite) -> list[int]:
-            kept = _Records(arrays)
-            stored = zip(document.texts, document.metadatas, strict=True)
-            return [
-                ordinal
-                for ordinal, each in enumerate(stored)
-                if not _is_same(kept.record("", first + ordinal, ordinal), *each)
-            ]
+            kept, stored = _Records(arrays), enumerate(zip(document.texts, document.metadatas, strict=True))
+            return [number for number, each in stored if not _is_same(kept.record("", first + number, number), *each)]
 
         return differing
 

@@ -106,11 +106,8 @@ class Mirror:
 
     def close(self) -> None:
         """Release the segments. Each file is closed with its last user, which may be a query in another thread."""
-        if not self._mutex.acquire(blocking=False):
-            return  # another thread is making segments: they are released with this object
-        try:
+        if self._mutex.acquire(blocking=False):  # otherwise another thread makes segments: they go with this object
             self._segments = self._snapshot = self._partial = None
-        finally:
             self._mutex.release()
 
     def current(self, reader: Reader) -> Flow[MirrorSnapshot]:

@@ -15,11 +15,11 @@ from leafspan.store._damage import (
     read_place,
 )
 from leafspan.store._document_table import DocumentTable, Numbering, document_key
-from leafspan.store._manifest import HIDDEN_KEY, PARTS_KEY, Damage, LooseRow, Row, RowHead, grouped, read_loosely
+from leafspan.store._manifest import HIDDEN_KEY, PARTS_KEY, LooseRow, Row, RowHead, grouped, read_loosely
 from leafspan.store._reader import Nearest, Reader, leaf_passage, outline_of
 from leafspan.store._scope import Scope
 from leafspan.store._store import Store, Texts, read_consistently, record_embedder
-from leafspan.store._writer import Copied, DocumentToWrite, Writer
+from leafspan.store._writer import Copied, DocumentToWrite
 
 __all__ = [
     "HIDDEN_KEY",
@@ -28,7 +28,6 @@ __all__ = [
     "REMEDY",
     "Catalogue",
     "Copied",
-    "Damage",
     "DamageRule",
     "DocumentTable",
     "DocumentToWrite",
@@ -48,7 +47,6 @@ __all__ = [
     "Texts",
     "Visibility",
     "bytes_are_as_written",
-    "Writer",
     "check_record",
     "document_key",
     "grouped",

@@ -115,13 +115,9 @@ class Row:
         """Return the row marked as damaged, so that readers leave the document out."""
         return replace(self, hash="", version=None, leaves=0, leftovers=(), damage=damage)
 
-    def pack(self) -> dict[str, str]:
-        """The row as the metadata of its record. The checksum comes last."""
-        return {ROW_KEY: self.packed}
-
     @property
     def packed(self) -> str:
-        """The row as a line of JSON."""
+        """The row as a line of JSON. The checksum comes last."""
         values = {stored: getattr(self, name) for name, stored in _STORED.items()}
         body = json.dumps(values, ensure_ascii=False, separators=(",", ":"))[:-1]
         return f'{body},"crc":"{_checksum(self.document_id, body)}"}}'
@@ -213,7 +209,7 @@ def grouped(things: Iterable[T], leaves: int, size: Callable[[T], int] = _leaves
 
 
 def row_records(rows: Iterable[Row]) -> list[Record]:
-    return [Record(row.document_id, metadata=row.pack()) for row in rows]
+    return [Record(row.document_id, metadata=packed_row(row.packed)) for row in rows]
 
 
 def unpack_rows(records: Mapping[str, Record]) -> dict[str, Row]:
@@ -274,7 +270,6 @@ def read_title(packed: bytes) -> tuple[str | None, Mapping[str, object], str | N
 class LooseRow(NamedTuple):
     """The values of a damaged row that cannot be made again from leaves. They may be wrong."""
 
-    hash: str  # of the content
     title: str | None
     metadata: Mapping[str, object]  # the user's own
     extra: Mapping[str, Any]
@@ -288,15 +283,10 @@ def read_loosely(metadata: Any) -> LooseRow | None:
         stored = json.loads(packed) if isinstance(packed, str) else None
     except (ValueError, RecursionError):
         return None
-    if not isinstance(stored, dict):
-        return None
-    hash_, title, own = stored.get("hash"), stored.get("title"), stored.get("metadata")
-    extra, crc = stored.get("more", {}), stored.get("crc")
-    if not isinstance(hash_, str) or not isinstance(title, str | None) or not isinstance(crc, str):
-        return None
-    if not isinstance(extra, dict) or not isinstance(own, dict) or not all(map(_is_value, own.values())):
-        return None
-    return LooseRow(hash_, title, own, extra, crc)
+    match stored:
+        case {"title": str() | None as title, "metadata": dict(own), "more": dict(extra), "crc": str(crc)}:
+            return LooseRow(title, own, extra, crc) if all(map(_is_value, own.values())) else None
+    return None
 
 
 def _is_value(value: Any) -> bool:

@@ -138,7 +138,7 @@ class RowsFile:
             columns = database.execute("select upto from columns where owner = ?", (owner,)).fetchone()
             upto = columns[0] if columns else 0
             if checked or earlier is None or (earlier.owner, earlier.block.upto) != (owner, upto):
-                earlier = StoredRows(self._block(database, owner, upto), owner, self)
+                earlier = StoredRows(self._block(database, owner, upto), owner, self.packed)
             # The plus keeps SQLite from looking through all documents of the index for the newer rows.
             query = f"select number, {_COLUMNS} from rows where +owner = ? and number > ? order by number"
             newer = database.execute(query, (owner, earlier.upto)).fetchall()

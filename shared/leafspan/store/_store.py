@@ -95,12 +95,8 @@ class Texts:
         """The keys of these owners' texts."""
         return (yield from self._store.read_texts(lambda table: table.find(_OWNER, owners))) or set()
 
-    def put(self, key: str, text: str, owner: str) -> Flow[None]:
-        """Store a text. It is on disk or on the server when this returns."""
-        yield from self.put_all({key: (text, owner)})
-
     def put_all(self, texts: Mapping[str, tuple[str, str]]) -> Flow[None]:
-        """Store texts with their owners, by key: see ``put``."""
+        """Store texts with their owners, by key. They are on disk or on the server when this returns."""
         records = [Record(key, text, {_OWNER: owner}) for key, (text, owner) in texts.items()]
         yield from self._store.write_texts(lambda table: table.put(records), self._timeout)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import struct
 from array import array
-from collections.abc import Collection, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
+from collections.abc import Callable, Collection, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
 from functools import cached_property
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 from zlib import crc32
 
 from leafspan.engines import StaleRead
@@ -24,10 +24,6 @@ _HEAD = struct.Struct("<QQQQ")  # checksum of what follows; numbers of documents
 _SAME = object()  # the row is unchanged in the block
 
 
-class DamagedRow(StaleRead):
-    """A row is damaged. Reading starts again, with all damaged rows known."""
-
-
 class Place(NamedTuple):
     """A row in the file: its number, and what its columns say of it."""
 
@@ -35,14 +31,6 @@ class Place(NamedTuple):
     version: str | None
     leaves: int
     is_open: bool  # whether a writer is at work on the document, or was killed
-
-
-class PackedRows(Protocol):
-    """Where packed rows are read from."""
-
-    def packed(self, numbers: Collection[int]) -> Mapping[int, bytes]:
-        """The packed rows with these numbers, without those that are gone."""
-        ...
 
 
 class RowBlock:
@@ -101,7 +89,7 @@ class StoredRows(Mapping[str, Row]):
         self,
         block: RowBlock,
         owner: int,
-        source: PackedRows,
+        packed: Callable[[Collection[int]], Mapping[int, bytes]],
         changes: Mapping[str, Place | Row | None] | None = None,
         upto: int | None = None,
         *,
@@ -110,7 +98,7 @@ class StoredRows(Mapping[str, Row]):
         self.block = block
         self.owner = owner  # number of the index in the file
         self.upto = block.upto if upto is None else upto  # number of the newest row
-        self._source = source
+        self._packed = packed  # the packed rows with these numbers, without those that are gone
         self._changes = changes or {}
         self._kept: dict[str, Row] = {}
         self._is_for_writer = for_writer
@@ -122,16 +110,16 @@ class StoredRows(Mapping[str, Row]):
         changes = dict(self._changes)
         for number, document, version, leaves, is_open, is_gone in rows:
             changes[decoded(document)] = None if is_gone else Place(number, version, leaves, bool(is_open))
-        return StoredRows(self.block, self.owner, self._source, changes, rows[-1][0])
+        return StoredRows(self.block, self.owner, self._packed, changes, rows[-1][0])
 
     def with_rows(self, rows: Mapping[str, Row | None]) -> StoredRows:
         """Return the rows with these ones replaced; None deletes a row."""
         changes = {**self._changes, **rows}
-        return StoredRows(self.block, self.owner, self._source, changes, self.upto, for_writer=self._is_for_writer)
+        return StoredRows(self.block, self.owner, self._packed, changes, self.upto, for_writer=self._is_for_writer)
 
     def for_writer(self) -> StoredRows:
         """The same rows for a writer: a damaged row is returned with its damage, and reading does not start again."""
-        return StoredRows(self.block, self.owner, self._source, self._changes, self.upto, for_writer=True)
+        return StoredRows(self.block, self.owner, self._packed, self._changes, self.upto, for_writer=True)
 
     def checked(self) -> StoredRows:
         """Read every row, and return the rows with the damaged ones known."""
@@ -276,7 +264,7 @@ class StoredRows(Mapping[str, Row]):
             each = None if at is None else self.block.place(at)
         if each is None or isinstance(each, Row):
             return each
-        return self._unpacked(document_id, each, self._source.packed([each.number]).get(each.number))
+        return self._unpacked(document_id, each, self._packed([each.number]).get(each.number))
 
     def _all_packed(self) -> Iterator[tuple[str, Place | Row, bytes | None]]:
         """All rows, packed; a row in memory is its own place."""
@@ -286,7 +274,7 @@ class StoredRows(Mapping[str, Row]):
         changed = ((id_, each) for id_, each in self._changes.items() if each is not None)
         rest: Iterator[tuple[str, Place | Row]] = chain(unchanged, changed)
         while some := list(islice(rest, _AT_ONCE)):
-            packed = self._source.packed([each.number for _, each in some if isinstance(each, Place)])
+            packed = self._packed([each.number for _, each in some if isinstance(each, Place)])
             for id_, each in some:
                 yield id_, each, None if isinstance(each, Row) else packed.get(each.number)
 
@@ -299,7 +287,7 @@ class StoredRows(Mapping[str, Row]):
             row = row.with_damage(Damage("its row in the manifest is damaged: its columns say something else", in_row=True))
         if row.damage is not None and not self._is_for_writer:
             self.block.is_damaged = True
-            raise DamagedRow(document_id)
+            raise StaleRead(document_id)  # reading starts again, with all damaged rows known
         return row
 
 

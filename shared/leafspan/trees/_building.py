@@ -325,6 +325,6 @@ class _LayerCache:
         )
         return {key_of[id_]: text for id_, (text, _) in records.items()}
 
-    def put(self, key: str, text: str, owner: str) -> Flow[None]:
+    def put_all(self, texts: Mapping[str, tuple[str, str]]) -> Flow[None]:
         """No write: the stored summaries are the cache."""
         yield from ()

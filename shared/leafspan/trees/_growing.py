@@ -94,8 +94,8 @@ class SummaryCache(Protocol):
         """The texts of the cached keys."""
         ...
 
-    def put(self, key: str, text: str, owner: str) -> Flow[None]:
-        """Keep a text."""
+    def put_all(self, texts: Mapping[str, tuple[str, str]]) -> Flow[None]:
+        """Keep texts, each with its owner."""
         ...
 
 
@@ -162,7 +162,7 @@ class TreeGrower:
 
         def keep(place: int, text: str) -> Flow[None]:
             cluster = missing[place]
-            yield from self.cache.put(cluster.key, text, cluster.draft.owner)
+            yield from self.cache.put_all({cluster.key: (text, cluster.draft.owner)})
             summaries[cluster.key] = text
             bar.advance(cluster.leaves)
 

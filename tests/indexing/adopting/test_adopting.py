@@ -23,7 +23,8 @@ from llama_index.vector_stores.chroma import ChromaVectorStore
 
 import leafspan
 from leafspan import BM25, AutoMerging, Document, F, Index, IndexNotFound, InvalidArgument, SentenceWindow, Vector
-from leafspan.checks import RESERVED_KEYS, STRUCTURE_KEY
+from leafspan.checks import STRUCTURE_KEY
+from leafspan.checks._stored_values import RESERVED_KEYS
 from leafspan.engines.chroma import ForeignCollection
 from leafspan.errors import IndexMismatch
 from leafspan.indexing.adopting import Adopted
@@ -443,14 +444,14 @@ def test_a_record_that_is_deleted_while_the_collection_is_read_is_reported(
     client: Any, kb: Path, monkeypatch: pytest.MonkeyPatch, field: str
 ):
     collection = plain_collection(client, ["Tea is hot.", "Bees dance."])
-    original = ForeignCollection.read
+    original = ForeignCollection.get
 
-    def late(self: ForeignCollection, ids: Any, *fields: Any) -> Any:
+    def late(self: ForeignCollection, ids: Any, fields: Any) -> Any:
         if fields[0] == field:
             collection.delete(ids=["record 0"])
-        return original(self, ids, *fields)
+        return original(self, ids, fields)
 
-    monkeypatch.setattr(ForeignCollection, "read", late)
+    monkeypatch.setattr(ForeignCollection, "get", late)
     report = leafspan.adopt(collection, kb)
     assert [(record.id, record.reason) for record in report.skipped] == [
         ("record 0", "it was deleted while the collection was read")

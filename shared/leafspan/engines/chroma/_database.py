@@ -131,9 +131,7 @@ def _remains(folder: Path) -> str:
         numbers = (folder / "leafspan.changes").read_bytes()
     except OSError:
         return ""
-    # Version 0.1.0 counted from 0. Later versions store the database's own count in the fourth number.
-    counted = numbers[:8] if len(numbers) < 32 else numbers[24:32]
-    return "the count of changes" if any(counted) else ""
+    return "the count of changes" if any(numbers[24:32]) else ""  # the fourth number is the database's own count
 
 
 def _has_journal(path: Path) -> bool:

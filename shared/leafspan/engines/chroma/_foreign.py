@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from leafspan.checks import shown
-from leafspan.engines._port import Field, Record
 from leafspan.engines.chroma._chroma import (
     MADE_BY_LEAFSPAN,
     Chroma,
@@ -37,13 +35,6 @@ class ForeignCollection(Collection):
         configuration = getattr(self._handle, "configuration_json", None) or {}
         kinds = (configuration.get("hnsw") or configuration.get("spann") or {}, self.notes)
         return str(kinds[0].get("space") or kinds[1].get("hnsw:space") or "l2")
-
-    def read(self, ids: Sequence[str], *fields: Field) -> Flow[dict[str, Record]]:
-        return self.get(ids, fields)
-
-    def pages(self, ids: Sequence[str]) -> Iterator[Sequence[str]]:
-        """Return the ids in pages that fit into memory."""
-        return (ids[start : start + _PAGE] for start in range(0, len(ids), _PAGE))
 
     def maker(self) -> Flow[str | None]:
         """Return who wrote the records, as far as a record shows it, or None if the collection is empty."""

@@ -127,7 +127,7 @@ class _Adoption:
         most = _GROUP if store is None else min(_GROUP, store.batch)
         for group in grouped(self.plan.documents, most, lambda planned: len(planned.members)):
             ids = [member.id for planned in group for member in planned.members]
-            records = yield from self.source.collection.read(ids, "text", "metadata", "vector")
+            records = yield from self.source.collection.get(ids, ["text", "metadata", "vector"])
             yield from self._write((yield Call(maker.documents, (group, records))), maker)
             self.progress.advance(len(ids))
         if store is not None and self.unfinished and not self.dry_run:
@@ -234,7 +234,7 @@ def check_embedder(source: Source, plan: Plan, embedder: Embedder) -> Flow[None]
     """
     ids = [member.id for document in plan.documents for member in document.members]
     sample = ids[:: max(1, len(ids) // _COMPARED)][:_COMPARED]
-    records = yield from source.collection.read(sample, "text", "metadata", "vector")
+    records = yield from source.collection.get(sample, ["text", "metadata", "vector"])
     stored, texts = [], []
     for id_, record in records.items():
         if record.text and record.vector is not None and np.any(record.vector):

@@ -224,8 +224,9 @@ def read_plan(source: Source, *, join: bool, rename: Mapping[str, str] | None, s
     usable: list[SourceRecord] = []
     skipped: list[SkippedRecord] = []
     with Progress(len(ids), show=show, what="Reading", unit=" records") as progress:
-        for page in source.collection.pages(ids):
-            stored = yield from source.collection.read(page, "metadata")
+        for start in range(0, len(ids), source.collection.batch):
+            page = ids[start : start + source.collection.batch]
+            stored = yield from source.collection.get(page, ["metadata"])
             records = yield Call(_read_page, (stored, renamed))
             usable += [record for record in records if isinstance(record, SourceRecord)]
             skipped += [record for record in records if isinstance(record, SkippedRecord)]
