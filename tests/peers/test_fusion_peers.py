@@ -1,5 +1,7 @@
 """Fusion beside LangChain's, LlamaIndex's and Haystack's, and Chroma's formula, over the same rankings.
 
+``tests/strategies/test_ensemble.py`` compares ``Ensemble`` with the same functions.
+
 Two rankings give the same floats. With more, the last digits of a sum depend on what is added first, except in ours.
 
 Calls that match other libraries, for rankings without repeated keys:
@@ -49,7 +51,8 @@ from llama_index.core.retrievers import BaseRetriever as LlamaRetriever
 from llama_index.core.retrievers import QueryFusionRetriever
 from llama_index.core.schema import NodeWithScore, TextNode
 
-from leafspan.strategies.scoring import (
+from tests.profiles import examples
+from tests.strategies.scoring.fusions import (
     distribution_based_fusion,
     maximum_fusion,
     reciprocal_rank_fusion,
@@ -57,7 +60,6 @@ from leafspan.strategies.scoring import (
     sum_fusion,
     three_sigma,
 )
-from tests.profiles import examples
 
 KEYS = st.sampled_from("abcdefghij")
 SCORES = st.floats(-100, 100) | st.integers(-8, 8).map(float)

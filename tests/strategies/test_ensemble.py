@@ -21,16 +21,16 @@ from leafspan import (
 from leafspan.spans import parents_of
 from leafspan.strategies import Ensemble, RetrievalContext, RunStrategies, StrategyRun
 from leafspan.strategies._fuse import FUSIONS, Ranked, fuse, shares_of
-from leafspan.strategies.scoring import (
+from leafspan.trace import Contribution, Fused, TracedHit, United
+from leafspan.values import Query
+from tests.corpus import QUESTIONS
+from tests.profiles import examples
+from tests.strategies.scoring.fusions import (
     distribution_based_fusion,
     maximum_fusion,
     reciprocal_rank_fusion,
     relative_score_fusion,
 )
-from leafspan.trace import Contribution, Fused, TracedHit, United
-from leafspan.values import Query
-from tests.corpus import QUESTIONS
-from tests.profiles import examples
 from tests.word_trees import hit, hits, spans, tree
 
 LEAVES = tree(4, 4, 4)
@@ -251,8 +251,8 @@ def test_where_all_fail_the_first_error_is_raised_and_names_the_others():
         ({"retrievers": ("vector", Vector())}, "retriever 1 must be a strategy .* got 'vector'"),
         ({"weights": (1,)}, r"weights must be a list of numbers, one for each of the 2 retrievers, got \(1,\)"),
         ({"weights": 5}, "weights must be a list of numbers, one for each of the 2 retrievers, got 5"),
-        ({"weights": (1, 0)}, "weights must be numbers > 0, got 0"),
-        ({"weights": (1, float("nan"))}, "weights must be numbers > 0, got nan"),
+        ({"weights": (1, 0)}, "weights must be a number > 0, got 0"),
+        ({"weights": (1, float("nan"))}, "weights must be a number > 0, got nan"),
         ({"fusion": "best"}, "fusion must be one of 'rrf', 'relative_score', 'distribution_based', 'maximum', got 'best'"),
         ({"rank_constant": -1}, "constant must be a number >= 0, got -1"),
         ({"timeout": 0}, "timeout must be a number of seconds > 0, got 0"),
@@ -344,7 +344,9 @@ def test_a_passage_gets_from_each_retriever_the_best_share_of_a_span_that_overla
     for each in fused:
         shares = []
         for ranked in lists:
-            keyed = shares_of([(found.span.id, found.score) for found in ranked.candidates], ranked.weight / total, fusion)
+            scores = {found.span.id: found.score for found in reversed(ranked.candidates)}
+            scores = {found.span.id: scores[found.span.id] for found in ranked.candidates}  # of their first places
+            keyed = zip(scores, shares_of(list(scores.values()), ranked.weight / total, fusion), strict=True)
             within = {found.span.id for found in ranked.candidates if each.span.first <= found.span.first <= each.span.last}
             shares += [max(share for id_, share in keyed if id_ in within)] if within else []
         [step] = each.trace.fused

@@ -24,7 +24,6 @@ from leafspan.strategies._other_sources import HostRetriever
 from leafspan.strategies._over_base import Filtered, Watched
 from leafspan.strategies._requests import RetrievalContext, RunStrategies, StrategyFlow, StrategyResults, StrategyRun
 from leafspan.strategies._strategy import Strategy, check_strategy
-from leafspan.strategies.scoring import reciprocal_rank_fusion
 from leafspan.values import Candidate, Query
 
 
@@ -77,7 +76,9 @@ class Ensemble(Strategy):
         for name in ("weights", "timeout", "names"):
             object.__setattr__(self, name, _one_each(name, getattr(self, name), len(self.retrievers)))
         object.__setattr__(self, "fusion", to_fusion(self.fusion))
-        reciprocal_rank_fusion([()] * len(self.retrievers), weights=self.weights, rank_constant=self.rank_constant)
+        for weight in self.weights or ():
+            check_number("weights", weight, above=0)
+        check_number("rank_constant", self.rank_constant, at_least=0)
         for timeout in self._timeouts:
             if timeout is not None:
                 check_number("timeout", timeout, above=0, unit="seconds")

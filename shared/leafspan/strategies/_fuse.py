@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from math import fsum
 from operator import attrgetter
-from typing import Literal, TypeAlias, TypeVar
+from typing import Literal, TypeAlias
 
-from leafspan.checks import check_choice
+from leafspan.checks import check_choice, check_number
 from leafspan.errors import InvalidArgument
 from leafspan.spans import one_of, overlapping
 from leafspan.strategies._requests import StrategyResults
-from leafspan.strategies.scoring import maximum_fusion, min_max, reciprocal_rank_fusion, three_sigma
+from leafspan.strategies.scoring import min_max, three_sigma
 from leafspan.trace import EMPTY_TRACE, Contribution, Fused, Trace
 from leafspan.values import Candidate, Passage, id_of_text
 
 Fusion: TypeAlias = Literal["rrf", "relative_score", "distribution_based", "maximum"]
 FUSIONS: tuple[Fusion, ...] = ("rrf", "relative_score", "distribution_based", "maximum")
-"""Ways to fuse scores; leafspan.strategies.scoring has a function for each."""
+"""Ways to fuse scores: ``shares_of`` says what each adds."""
 
 _OTHER_NAMES: dict[str, Fusion] = {
     "reciprocal_rerank": "rrf",  # LlamaIndex
@@ -32,7 +32,6 @@ _OTHER_NAMES: dict[str, Fusion] = {
 }
 
 _RANK_CONSTANT = 60.0
-K = TypeVar("K", bound=Hashable)
 
 
 def to_fusion(name: object, choices: Sequence[Fusion] = FUSIONS) -> Fusion:
@@ -64,7 +63,7 @@ def fuse(
     Args:
         lists: The lists.
         fusion: How their scores become one.
-        rank_constant: See ``reciprocal_rank_fusion``.
+        rank_constant: A passage at rank r, from 1, gets weight / (``rank_constant`` + r) by ``"rrf"``.
         notes: Remarks for the trace of each candidate.
 
     Weights are normalised, except for ``"maximum"``, which multiplies scores by them.
@@ -86,16 +85,14 @@ def fuse(
     return sorted(fused, key=lambda each: each.order)
 
 
-def shares_of(
-    ranking: Sequence[tuple[K, float]], weight: float, fusion: Fusion, rank_constant: float = _RANK_CONSTANT
-) -> list[tuple[K, float]]:
-    """What one list adds to the score of each of its keys; ``weight`` is not normalised."""
+def shares_of(scores: Sequence[float], weight: float, fusion: Fusion, rank_constant: float = _RANK_CONSTANT) -> list[float]:
+    """What one list, best first, adds to the score of each of its passages; ``weight`` is not normalised."""
     if fusion == "rrf":
-        return reciprocal_rank_fusion([ranking], weights=[weight], normalize_weights=False, rank_constant=rank_constant)
-    if fusion == "maximum":
-        return maximum_fusion([ranking], weights=[weight])
-    scaled = min_max(ranking) if fusion == "relative_score" else three_sigma(ranking)
-    return [(key, score * weight) for key, score in scaled]
+        return [weight / (rank_constant + rank) for rank in range(1, len(scores) + 1)]
+    for score in scores:
+        check_number("the score of a result", score)
+    scale = {"relative_score": min_max, "distribution_based": three_sigma}.get(fusion, list)
+    return [score * weight for score in scale([float(score) for score in scores])]
 
 
 def _recognised_by_text(lists: Sequence[Ranked]) -> Sequence[Ranked]:
@@ -131,7 +128,7 @@ def _contributions(
     scores: dict[str, float] = {}
     for candidate in ranked.candidates:
         scores.setdefault(candidate.span.id, candidate.score)
-    share = dict(shares_of(list(scores.items()), weight, fusion, rank_constant))
+    share = dict(zip(scores, shares_of(list(scores.values()), weight, fusion, rank_constant), strict=True))
     best: dict[int, Contribution] = {}
     for rank, (id_, score) in enumerate(scores.items(), start=1):
         so_far = best.get(passage_of[id_])

@@ -356,7 +356,7 @@ def _remark(chosen: Chosen, new: int) -> str:
 
 def _choose(scores: Sequence[float], of_query: Any, vectors: Any, diversity: float, count: int | None) -> list[Chosen]:
     if of_query is None:
-        relevance: Any = [share for _, share in min_max(list(enumerate(scores)))]
+        relevance: Any = min_max(scores)
     else:
         # No matrix product, whose rounding depends on the row: equal vectors must tie.
         relevance = (vectors * _units(of_query, len(of_query))).sum(axis=1)
