@@ -67,7 +67,7 @@ class SegmentFolder:
         """The segments of all files in the folder, by path. Newly read ones are added to ``earlier``."""
         by_path: dict[Path, OpenSegment] = {}
         for _ in range(_ATTEMPTS):
-            paths = [path for path in self._paths() if path not in self.ignored]
+            paths = self._paths()
             by_path = {path: earlier[path] for path in paths if path in earlier}
             vanished = False
             for path in paths:
@@ -89,9 +89,7 @@ class SegmentFolder:
         """Read the segments of all files, and describe the damage of damaged ones. This makes no changes."""
         segments: list[OpenSegment] = []
         damaged: dict[Path, str] = {}
-        for path in sorted(self._paths()) if self.path is not None else ():
-            if path in self.ignored:
-                continue
+        for path in sorted(self._paths()):
             try:
                 segments.append(OpenSegment(read_segment(path, whole=True), path))
             except FileNotFoundError:
@@ -126,15 +124,13 @@ class SegmentFolder:
 
     def keep(self, segment: Segment) -> OpenSegment:
         """Write a segment to a new file and map it, since mapped arrays take no memory of the process."""
-        kept: OpenSegment | None = None
         if self.path is not None and not self.read_only:
             path = self.file(uuid.uuid4().hex)
             try:
-                kept = self._made(path, partial(write_segment, path, segment))
+                if (kept := self._made(path, partial(write_segment, path, segment))) is not None:
+                    return kept
             except Damaged as error:
                 self._warn_that_nothing_is_kept(error)
-        if kept is not None:
-            return kept
         in_memory = {name: np.asarray(array) for name, array in segment.arrays.items()}
         return OpenSegment(Segment(segment.documents, in_memory), None)
 
@@ -221,20 +217,17 @@ class SegmentFolder:
         self.remove_files(each.path for each in segments if each.path is not None)
 
     def remove_files(self, paths: Iterable[Path]) -> None:
-        paths = list(paths)
-        if paths:
+        if paths := list(paths):
             self._remove_abandoned()
-        for path in paths:
-            self._unlink(path)
-        if paths:
+            for path in paths:
+                self._unlink(path)
             self._remove_if_empty()  # at once: another process that finds it empty believes that files were lost
 
     def _paths(self) -> list[Path]:
-        assert self.path is not None
-        if self._link() is not None:
+        if self.path is None or self._link() is not None:
             return []
         try:
-            return [path for path in self.path.iterdir() if path.name.endswith(_SUFFIX)]
+            return [path for path in self.path.iterdir() if path.name.endswith(_SUFFIX) and path not in self.ignored]
         except OSError as error:
             check_not_too_many(error, f"look into {self}")
             return []

@@ -43,9 +43,6 @@ class Selection:
         self.leaves = leaves  # number of leaves of all its documents
         self.chosen = chosen  # for each number of the numbering, whether the set has the document
 
-    def __repr__(self) -> str:
-        return f"Selection(leaves={self.leaves})"
-
     def __contains__(self, stored_id: str | None) -> bool:
         """Whether the set has the document with this stored id. The catalogue must have it. No list of ids is made."""
         if self.chosen is None or stored_id is None:

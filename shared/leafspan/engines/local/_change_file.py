@@ -39,11 +39,10 @@ class ChangeFile:
         try:
             status = os.lstat(self.path)
         except OSError:
-            if self._own is None:
-                return
-            self._open()
-            return
-        if self._own is None or status.st_size < _SIZE or not os.path.samestat(self._own, status):
+            is_same = self._own is None
+        else:
+            is_same = self._own is not None and status.st_size >= _SIZE and os.path.samestat(self._own, status)
+        if not is_same:
             self._open()
 
     def _open(self) -> None:
