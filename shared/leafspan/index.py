@@ -29,7 +29,7 @@ from leafspan.trees import Trees, check_summary
 from leafspan.view import View
 
 if TYPE_CHECKING:
-    from leafspan.indexing import Copied, Finding
+    from leafspan.indexing import Copied, Finding, Reembedded
     from leafspan.indexing.adopting import Adopted
 
 TREES = ".tree"  # the suffix of the name under which an index's trees are stored
@@ -77,6 +77,8 @@ class Index(View):
     Each method has an asynchronous twin whose name starts with ``a``, which does not block the event loop. An index may
     be used by many threads. It can be closed, or used in a ``with`` statement.
     """
+
+    _opening: _Opening  # how it was opened
 
     @classmethod
     @with_option_names
@@ -206,7 +208,7 @@ class Index(View):
         wanted = IndexSettings.made(opening.options).record()
         store = yield from open_one(name, settings=wanted, create=create, suggest=opening.suggest, damage=rule)
         settings = IndexSettings.recorded(store.settings, opening.options)
-        open_trees = partial(open_one, f"{name}{TREES}", settings=TREE_SETTINGS, damage=rule.for_trees())
+        open_trees = partial(open_one, f"{store.name}{TREES}", settings=TREE_SETTINGS, damage=rule.for_trees())
         write_first = partial(record_embedder, store, timeout=opening.timeout)
         checked = CheckedEmbedder(store.embedder, write_first, embedder, vectors, store.id)
         reopen = None
@@ -222,6 +224,7 @@ class Index(View):
             opening.unicode_errors,
         )
         index = cls(sources, settings, opening.timeout)
+        index._opening = opening
         yield from index._restore_vectors(embed=checked.embedder.local)
         return index
 
@@ -350,6 +353,88 @@ class Index(View):
             trees.close()
 
     acopy_to = awaiting(copy_to)
+
+    @blocking
+    def reembed(
+        self,
+        embedder: Any = None,
+        *,
+        splitter: Splitter | None = None,
+        context_sentences: int | None = None,
+        title_weight: float | None = None,
+        switch: bool = True,
+        dry_run: bool = False,
+        progress: bool | None = None,
+    ) -> Flow[Reembedded]:
+        """Embed all documents anew, with another embedder or other leaves, while questions go on with the old vectors.
+
+        The new vectors form another edition of the index. When it has all documents, it takes the place of the old one in
+        one step. The old one is then the spare edition, until ``delete_spare`` deletes it. To put it back, call
+        ``reembed`` with its embedder and options: only what has changed meanwhile is embedded. After a failure, call it
+        again, too: it goes on where it was.
+
+        Others can read and write meanwhile. What other processes have open stays with the old vectors: it warns, and can
+        write no more. Behind a Chroma server or Qdrant, nobody else may write during the last step.
+
+        Args:
+            embedder: The new embedder: see ``Index.open``. Default: the present one, for other leaves.
+            splitter: How documents are cut into leaves: see ``Index.open``. Trees must then be built again. Documents that
+                were added as chunks keep them. Default: the leaves stay.
+            context_sentences: See ``Index.open``. Default: as it is.
+            title_weight: See ``Index.open``. Default: as it is.
+            switch: Whether the new edition takes the place of the old one. Without it, ``Index.open`` with the edition's
+                name and the new embedder opens it, such as for ``evaluate``. Default: True.
+            dry_run: Whether to report only what would be done. Default: False.
+            progress: Whether to show a bar. Default: only in a terminal or a notebook, after a second.
+
+        Returns:
+            The name of the edition, and how many texts were embedded.
+
+        Raises:
+            InvalidArgument: if an option is out of its range, the index is empty, or it has a spare edition with another
+                embedder or other options.
+            IndexMismatch: if another process has embedded the index anew after it was opened.
+            WriterBusy: if another writer holds the index for longer than the timeout.
+        """
+        check_flag("switch", switch)
+        check_flag("dry_run", dry_run)
+        options = OpenOptions(splitter, context_sentences, title_weight)
+        yield from self._embedder.identity()  # without an embedder of the user's, it says which one to use
+        new = self._embedder.embedder if embedder is None else to_embedder(embedder)
+        opening = self._opening
+        path, client, _ = yield from _reached(opening.path, opening.client, opening.name, self._timeout)
+        vectors = find_cache(opening.embedding_cache, new)
+        done = yield from indexing.Reembedding(
+            self._store,
+            self._sources.trees,
+            self._settings,
+            options,
+            CheckedEmbedder(indexing.unrecorded, indexing.as_it_is, new, vectors, self._store.id),
+            self._timeout,
+            lambda name: has_index(path, client, name, self._timeout),
+            partial(open_store, path, client, timeout=self._timeout, cache_dir=opening.cache_dir),
+        ).run(switch=switch, dry_run=dry_run, show=progress)
+        if done.switched and done.edition != self._store.name:
+            opening = replace(opening, embedder=new, options=opening.options.with_others(options), create=False)
+            self.__dict__.update((yield from type(self)._open(opening)).__dict__)
+        return done
+
+    areembed = awaiting(reembed)
+
+    @blocking
+    def delete_spare(self) -> Flow[str | None]:
+        """Delete the spare edition that ``reembed`` has left, with its vectors.
+
+        Returns:
+            The name of the edition, or None if there was none.
+
+        Raises:
+            IndexMismatch: if another process has embedded the index anew after it was opened.
+            WriterBusy: if another writer holds the index for longer than the timeout.
+        """
+        return indexing.delete_spare(self._store, self._timeout)
+
+    adelete_spare = awaiting(delete_spare)
 
     def _restore_vectors(self, *, embed: bool) -> Flow[None]:
         """Rebuild vectors that were lost when the files were opened: from the segments, or by embedding the texts again."""

@@ -69,7 +69,7 @@ def forest(whole: Path, tmp_path: Path) -> Iterator[Index]:
 
 def unmarked(row: Row) -> Row:
     """The row without the name of the index that it was copied from."""
-    return replace(row, extra={key: value for key, value in row.extra.items() if key != _copying._COPIED_KEY})
+    return replace(row, extra={key: value for key, value in row.extra.items() if key != _copying.COPIED_KEY})
 
 
 def everything(index: Index) -> dict[str, Any]:

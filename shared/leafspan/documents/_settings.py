@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields, replace
 from types import NoneType
 from typing import Any
 
@@ -46,6 +46,15 @@ class OpenOptions:
         if self.bm25 is not None and not isinstance(self.bm25, BM25Settings):
             raise InvalidArgument(f"bm25 must be BM25Settings, got {shown(self.bm25)}")
 
+    def with_others(self, others: OpenOptions) -> OpenOptions:
+        """Return the same with the options that others give."""
+        return replace(self, **others.given)
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The options that are given, by name."""
+        return {each.name: value for each in fields(self) if (value := getattr(self, each.name)) is not None}
+
 
 def _check_splitter(splitter: object) -> None:
     """Check that it can be called with a text. LlamaIndex's splitters can be called, but with nodes."""
@@ -87,6 +96,13 @@ class IndexSettings:
             "splitter_options": self.splitter.options() if isinstance(self.splitter, HierarchicalSplitter) else None,
             "analyzer_options": self.analyzer.options() if isinstance(self.analyzer, Analyzer) else None,
         }
+
+    def changed(self, options: OpenOptions, record: Mapping[str, Any]) -> tuple[IndexSettings, dict[str, Any]]:
+        """Return the settings, and how they are stored, with the given options instead of the recorded ones."""
+        settings = replace(self, **options.given)
+        kept = [name for name in ("splitter", "analyzer") if getattr(settings, name) is None]
+        made = settings.record()
+        return settings, made | {name: record[name] for name in record if name.removesuffix("_options") in kept}
 
     @classmethod
     def recorded(cls, record: Mapping[str, Any], options: OpenOptions) -> IndexSettings:

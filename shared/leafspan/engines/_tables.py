@@ -138,6 +138,11 @@ class FlowEngine(Protocol):
         yield from ()
         return lambda: None
 
+    def drop(self, name: str) -> Flow[None]:
+        """Delete a table if it exists, or in an engine without this, its records."""
+        if (table := (yield from self.table(name))) is not None:
+            yield from table.delete(list((yield from table.scan([]))))
+
     def close(self) -> None:
         """Close the connections that were made for this engine."""
         return

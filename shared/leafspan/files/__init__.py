@@ -20,6 +20,7 @@ from leafspan.files._reading import (
 from leafspan.files._record import (
     BadRecord,
     FileDocument,
+    Parts,
     Record,
     packed,
     page_starts,
@@ -39,6 +40,7 @@ __all__ = [
     "FileStatus",
     "Files",
     "LimitedReading",
+    "Parts",
     "Record",
     "Skipped",
     "Step",

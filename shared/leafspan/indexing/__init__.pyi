@@ -16,6 +16,7 @@ from ._contents import (
     value_counts,
 )
 from ._copying import Copied, check_copy, copy_store, copy_texts
+from ._editions import Reembedded, Reembedding, as_it_is, delete_spare, unrecorded
 from ._examining import Examination, Finding, examine
 from ._ingest import Added, AddOptions, IngestRules, ingest
 from ._known_files import FILE_KEY, moved_warning
@@ -49,17 +50,21 @@ __all__ = [
     "Group",
     "IngestRules",
     "NewVersion",
+    "Reembedded",
+    "Reembedding",
     "Stats",
     "SyncOptions",
     "Synced",
     "Watch",
     "WriteTarget",
+    "as_it_is",
     "check_copy",
     "check_splitter",
     "copy_store",
     "copy_texts",
     "delete_documents",
     "delete_matching",
+    "delete_spare",
     "examine",
     "examine_database",
     "examine_files",
@@ -79,6 +84,7 @@ __all__ = [
     "summaries_of",
     "surrounding_text",
     "sync",
+    "unrecorded",
     "value_counts",
     "verify",
     "write_group",

@@ -88,6 +88,7 @@ class Stats:
         layers: Layers of the highest tree.
         languages: Number of documents by code of their language, most frequent first. Those whose language is not certain
             are left out.
+        spare: Name of the spare edition that ``Index.reembed`` has left or not finished, None without one.
     """
 
     documents: int
@@ -104,6 +105,7 @@ class Stats:
     summaries: int
     layers: int
     languages: Mapping[str, int] = field(default_factory=dict)
+    spare: str | None = None
 
     def __repr__(self) -> str:
         trees = f", {self.trees:,} trees" if self.trees else ""
@@ -145,6 +147,7 @@ def index_stats(
         summaries=counts.summaries,
         layers=counts.layers,
         languages=dict(totals.languages),
+        spare=None if scope else (yield from store.editions()).spare,
     )
 
 

@@ -8,12 +8,22 @@ from functools import partial
 
 from leafspan.errors import ConcurrentUpdate, DamagedIndex, IndexMismatch, InvalidArgument
 from leafspan.flows import Flow, Progress
-from leafspan.store import DocumentToWrite, Reader, Row, Store, Texts, grouped, read_consistently, record_embedder
+from leafspan.indexing._recipe import COPIED_KEY, Recipe, count_texts
+from leafspan.store import (
+    DocumentToWrite,
+    Editions,
+    Reader,
+    Row,
+    Store,
+    Texts,
+    grouped,
+    read_consistently,
+    record_embedder,
+)
 
 _GROUP = 1_000  # leaves, or texts, read and written at a time
 _ROUNDS = 5  # rounds in which a copy tries to catch up with writers of the source
 _MOST_NAMED = 5
-_COPIED_KEY = "copied_from"  # the key in a row's further values for the id of the index that the document was copied from
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +56,7 @@ def check_copy(source: Store, target: Store) -> Flow[None]:
     if recorded is not None and recorded != wanted:
         raise IndexMismatch(f"the index {target.described} was made with another embedder: copy to a new one")
     rows, others = (yield from _rows(source)), (yield from _rows(target))
-    added = {id_ for id_, row in others.items() if row.extra.get(_COPIED_KEY) != source.id}
+    added = {id_ for id_, row in others.items() if row.extra.get(COPIED_KEY) != source.id}
     if more := sorted(added - rows.keys()):
         named = ", ".join(map(repr, more[:_MOST_NAMED]))
         raise InvalidArgument(
@@ -55,33 +65,60 @@ def check_copy(source: Store, target: Store) -> Flow[None]:
         )
 
 
-def copy_store(source: Store, target: Store, *, timeout: float, show: bool | None, what: str) -> Flow[tuple[int, int, int]]:
+def copy_store(
+    source: Store, target: Store, recipe: Recipe | None = None, *, timeout: float, show: bool | None, what: str
+) -> Flow[tuple[int, int, int]]:
     """Copy a store's content into another one that has no other writer. Documents that the source has not are deleted.
 
     Documents that change meanwhile are read again, until both stores have the same rows, which contain all checksums.
+    With a recipe, they are made from the source's documents, and the last number is that of the embedded texts.
     """
-    if (identity := (yield from source.embedder())) is not None:
+    if recipe is None and (identity := (yield from source.embedder())) is not None:
         yield from record_embedder(target, identity, timeout=timeout)
     written = 0
     for _ in range(_ROUNDS):
-        wanted = {id_: _copied(row, source) for id_, row in (yield from _rows(source)).items()}
-        copied = yield from _rows(target)
-        missing = [row for id_, row in wanted.items() if copied.get(id_) != row]
-        gone = [row for id_, row in copied.items() if id_ not in wanted]
+        wanted, missing, gone = yield from differences(source, target, recipe)
         if not missing and not gone:
             return len(wanted), sum(row.leaves for row in wanted.values()), written
         with Progress(sum(row.leaves for row in missing), show=show, what=what, unit=" leaves") as progress:
             for group in grouped(missing, min(_GROUP, target.batch)):
                 ids = [row.document_id for row in group]
-                documents = yield from read_consistently(source, partial(_documents, source=source, ids=ids))
+                if recipe is None:
+                    documents = yield from read_consistently(source, partial(_documents, source=source, ids=ids))
+                    written += len(documents)
+                else:
+                    prepared = yield from recipe.prepared(source, ids)
+                    documents = yield from recipe.embedded(prepared)
+                    written += count_texts(prepared, recipe)
                 yield from _write(target, ids, documents, timeout)
-                written += len(documents)
                 progress.advance(sum(row.leaves for row in group))
         if gone:
             ids = [row.document_id for row in gone]
             with (yield from target.start_writing(timeout, ids)) as writer:
                 yield from writer.delete([writer.rows[id_] for id_ in ids if id_ in writer.rows])
     raise ConcurrentUpdate("documents were changed faster than they were copied: run it again when there are fewer writes")
+
+
+def differences(
+    source: Store, target: Store | None, recipe: Recipe | None
+) -> Flow[tuple[Mapping[str, Row], list[Row], list[Row]]]:
+    """Return the rows that a copy should have, those of them that it has not, and its rows that it should not have."""
+    key = (lambda row: row) if recipe is None else recipe.key
+    wanted = {id_: _copied(row, source) for id_, row in (yield from _rows(source)).items()}
+    copied = {} if target is None else (yield from _rows(target))
+    missing = [row for id_, row in wanted.items() if id_ not in copied or key(copied[id_]) != key(row)]
+    return wanted, missing, [row for id_, row in copied.items() if id_ not in wanted]
+
+
+def take_place(source: Store, target: Store, recipe: Recipe, editions: Editions, timeout: float) -> Flow[bool]:
+    """Let an edition answer the questions instead of another one, unless their documents differ by now."""
+    with (yield from source.start_writing(timeout, None)) as writer:
+        _, missing, gone = yield from differences(source, target, recipe)
+        if missing or gone:
+            return False
+        yield from source.record_editions(editions)
+        yield from writer.advance()
+        return True
 
 
 def copy_texts(source: Store, target: Store, *, timeout: float) -> Flow[None]:
@@ -101,7 +138,7 @@ def _rows(store: Store) -> Flow[dict[str, Row]]:
 
 
 def _copied(row: Row, source: Store) -> Row:
-    return replace(row, leftovers=(), extra={**row.extra, _COPIED_KEY: source.id})
+    return replace(row, leftovers=(), extra={**row.extra, COPIED_KEY: source.id})
 
 
 def _documents(reader: Reader, *, source: Store, ids: Sequence[str]) -> Flow[list[DocumentToWrite]]:
@@ -122,7 +159,7 @@ def _write(target: Store, ids: Sequence[str], documents: Sequence[DocumentToWrit
         yield from writer.recover()
         yield from writer.replace(documents)
         for each in documents:
-            if writer.rows[each.row.document_id] != each.row:
+            if each.row.checksums and writer.rows[each.row.document_id] != each.row:
                 raise DamagedIndex(
                     f"the copy of {each.row.document_id!r} has other checksums than the document: run repair()",
                     each.row.document_id,

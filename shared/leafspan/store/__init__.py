@@ -16,6 +16,7 @@ from leafspan.store._damage import (
 )
 from leafspan.store._document_table import DocumentTable, Numbering, document_key
 from leafspan.store._manifest import HIDDEN_KEY, PARTS_KEY, LooseRow, Row, RowHead, grouped, read_loosely
+from leafspan.store._naming import Editions, family
 from leafspan.store._reader import Nearest, Reader, leaf_passage, outline_of
 from leafspan.store._scope import Scope
 from leafspan.store._store import Store, Texts, read_consistently, record_embedder
@@ -31,6 +32,7 @@ __all__ = [
     "DamageRule",
     "DocumentTable",
     "DocumentToWrite",
+    "Editions",
     "LooseRow",
     "ReadHistory",
     "DamageFound",
@@ -49,6 +51,7 @@ __all__ = [
     "bytes_are_as_written",
     "check_record",
     "document_key",
+    "family",
     "grouped",
     "has_index",
     "leaf_passage",

@@ -13,6 +13,7 @@ from platformdirs import user_cache_path
 
 from leafspan.checks import check_number, check_path, shown
 from leafspan.documents import FORMAT
+from leafspan.embedding import EmbedderIdentity
 from leafspan.engines import FlowEngine, FlowTable, Notes, is_client, to_engine
 from leafspan.engines.chroma import (
     RESTORE,
@@ -33,7 +34,9 @@ from leafspan.store._engine_store import EngineStore
 from leafspan.store._folder import DEFAULT_DATABASE, Folder, folder_at
 from leafspan.store._folder_store import FolderStore
 from leafspan.store._naming import (
+    EDITION_OF,
     LEAVES_NOTES,
+    Editions,
     adoptable,
     find_manifest,
     leaves_name,
@@ -61,12 +64,17 @@ def open_store(
     read_only: bool = False,
     freshness: float = 0.0,
     damage: DamageRule | None = None,
+    spare: EmbedderIdentity | None = None,
+    base: str | None = None,
 ) -> Flow[Store]:
-    """Open the store of an index, or make the index."""
+    """Open the store of an index, or make the index.
+
+    ``spare`` is the embedder of a spare edition, which is opened to be written, and ``base`` the name of its index.
+    """
     _check_options(path, client, name, timeout)
     check_number("freshness", freshness, at_least=0, unit="seconds")
     rule = DamageRule() if damage is None else damage
-    wanted = _Wanted(name, settings, create, timeout, cache_dir, suggest, read_only, freshness, rule)
+    wanted = _Wanted(name, settings, create, timeout, cache_dir, suggest, read_only, freshness, rule, base or name, spare)
     if client is not None:
         if not hasattr(client, "get_or_create_collection") or (folder := folder_of(client)) is None:
             return (yield from _in_engine(to_engine(client, timeout), wanted))
@@ -84,6 +92,17 @@ class _Wanted(NamedTuple):
     read_only: bool
     freshness: float
     damage: DamageRule
+    base: str
+    spare: EmbedderIdentity | None
+
+    @property
+    def notes(self) -> dict[str, str]:
+        """The notes of an index that is made."""
+        return settings_with(self.settings, self.spare, spare_of=None if self.spare is None else self.base)
+
+    def current(self, notes: Notes) -> _Wanted:
+        """Return the same for the edition that answers questions. A spare one is opened as it is."""
+        return self if self.spare is not None else self._replace(name=Editions.read(notes, self.name).current)
 
 
 def has_index(path: str | Path | None, client: Any, name: str, timeout: float) -> Flow[bool]:
@@ -146,6 +165,8 @@ def _in_folder(path: Path, client: Any, wanted: _Wanted) -> Flow[Store]:
     # Another program that has changed the database may have deleted the leaves.
     only_leafspan_wrote = (yield Call(folder.only_leafspan_wrote)) or folder.read_only
     index: StoredIndex | None = yield Call(folder.rows.find, (name,))
+    if index is not None and (edition := wanted.current(index.notes)) != wanted:
+        return (yield from _in_folder(path, client, edition))
     if index is not None and only_leafspan_wrote:
         return _store_of(folder, index, wanted)
     if index is None and not wanted.create:
@@ -180,6 +201,8 @@ def _in_folder(path: Path, client: Any, wanted: _Wanted) -> Flow[Store]:
 def _store_of(folder: Folder, index: StoredIndex, wanted: _Wanted, *, was_served: bool = False) -> FolderStore:
     settings = _settings_in(index.notes)
     how: dict[str, Any] = {"damage": wanted.damage, "was_served": was_served}
+    how["base"] = index.notes.get(EDITION_OF, wanted.base)
+    how["may_write_spare"] = wanted.spare is not None
     return FolderStore(folder, wanted.name, settings, index.leaves, wanted.timeout, **how)
 
 
@@ -208,8 +231,7 @@ def _make_in_folder(folder: Folder, wanted: _Wanted) -> Flow[StoredIndex]:
         index: StoredIndex | None = yield Call(folder.rows.find, (name,))
         if index is None or index.leaves != str(leaves.id):
             yield from _check_empty(Chroma(opened.client), name, folder.rows.path)
-            notes = settings_with(wanted.settings, None)
-            yield Call(folder.rows.make, (name, str(leaves.id), notes), finish=True)
+            yield Call(folder.rows.make, (name, str(leaves.id), wanted.notes), finish=True)
             folder.advance(lock, deadline_after(timeout))
             index = yield Call(folder.rows.find, (name,))
         assert index is not None
@@ -247,7 +269,9 @@ def _in_engine(engine: FlowEngine, wanted: _Wanted) -> Flow[Store]:
         yield from _check_empty(engine, name)
         leaves: FlowTable | None = yield from engine.create(leaves_name(name), LEAVES_NOTES, searched=True)
         # Last, since the index exists once its manifest exists.
-        manifest = yield from engine.create(manifest_name(name), settings_with(wanted.settings, None), searched=False)
+        manifest = yield from engine.create(manifest_name(name), wanted.notes, searched=False)
+    elif (edition := wanted.current(manifest.notes)) != wanted:
+        return (yield from _in_engine(engine, edition))
     else:
         leaves = yield from engine.table(leaves_name(name))
     assert manifest is not None
@@ -257,6 +281,7 @@ def _in_engine(engine: FlowEngine, wanted: _Wanted) -> Flow[Store]:
     position = yield from last_position(manifest)
     cache = _cache_path(engine, wanted.cache_dir)
     how: dict[str, Any] = {"read_only": wanted.read_only, "freshness": wanted.freshness, "damage": wanted.damage}
+    how |= {"base": manifest.notes.get(EDITION_OF, wanted.base), "may_write_spare": wanted.spare is not None}
     return EngineStore(engine, name, settings, leaves, manifest, position, cache, **how)
 
 

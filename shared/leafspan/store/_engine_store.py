@@ -8,22 +8,34 @@ import os
 import re
 import threading
 import time
+import weakref
 from collections.abc import Callable, Mapping, Sequence, Set
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from leafspan.embedding import EmbedderIdentity
-from leafspan.engines import FlowEngine, FlowTable
+from leafspan.engines import FlowEngine, FlowTable, Record
 from leafspan.engines.chroma import check_process
 from leafspan.engines.local import wait_for_lock
 from leafspan.errors import DamagedIndex, StorageReadOnly
 from leafspan.flows import Flow
 from leafspan.store._catalogue import Catalogue, Visibility
-from leafspan.store._change_log import LastChange, LogWriter, Position, changed_since, last_position
+from leafspan.store._change_log import SPARE_ID, LastChange, LogWriter, Position, changed_since, last_position
 from leafspan.store._damage import DamageRule, ReadHistory
 from leafspan.store._manifest import Row, unpack_rows
-from leafspan.store._naming import manifest_name, read_embedder, segments_name, settings_with, texts_name
+from leafspan.store._naming import (
+    Editions,
+    family,
+    leaves_name,
+    manifest_name,
+    read_embedder,
+    segments_name,
+    settings_with,
+    spare_written,
+    texts_name,
+    warn_of_spare,
+)
 from leafspan.store._reader import Reader
 from leafspan.store._writer import Copies, Writer
 
@@ -51,13 +63,19 @@ class EngineStore:
         read_only: bool = False,
         freshness: float = 0.0,
         damage: DamageRule,
+        base: str,
+        may_write_spare: bool = False,
     ) -> None:
         self._engine = engine
+        self.name = name
+        self.base = base  # the name of the index, which is that of its first edition
+        self._may_write_spare = may_write_spare
+        self._was_spare = position.is_spare or may_write_spare
         self._freshness = freshness
         self._asked_at = -math.inf  # when leafspan last asked whether the index has changed
         self._process = os.getpid()
         self.id = leaves.id
-        self.described = f"{name!r} {engine.described}"
+        self.described = f"{base!r} {engine.described}"
         self.product = engine.product
         self.cache_folder = None if cache is None else cache / _folder_name(self.id)
         self.home: Path | None = None
@@ -77,6 +95,7 @@ class EngineStore:
         self._mutex = threading.Lock()
         self.copies: Copies | None = None
         self._log = LogWriter(manifest)
+        weakref.finalize(self, engine.close)  # an index that was embedded anew is left to those who still read it
         self.last_change = LastChange(position.token)
         self._latest = _ReadCatalogue(Position(), Catalogue({}))
 
@@ -112,15 +131,17 @@ class EngineStore:
                 what = f"a request to write {self._manifest_name!r}, which was late,"
                 yield from wait_for_lock(lambda: not late, timeout, what)
             lock.unlock = yield from self._engine.lock(self.id, ids, timeout, f"{self._manifest_name!r}")
-            reader = yield from self.reader(ReadHistory())
-            rows = dict((yield from reader.rows(ids)))
+            read = self._manifest.scan if ids is None else partial(self._manifest.get, [*ids, SPARE_ID])
+            records = yield from read(["metadata"])
+            if SPARE_ID in records and not self._may_write_spare:
+                raise spare_written(self.name)
         except BaseException:
             lock.release()
             raise
         return Writer(
             self.leaves,
             self._manifest,
-            rows=rows,
+            rows=unpack_rows(records),
             advance=self._advance,
             stop=lambda _: lock.release(),
             copies=self.copies,
@@ -135,6 +156,30 @@ class EngineStore:
 
     def record_embedder(self, identity: EmbedderIdentity) -> Flow[None]:
         yield from self._manifest.annotate(settings_with(self.settings, identity))
+
+    def editions(self) -> Flow[Editions]:
+        manifest = yield from self._engine.table(manifest_name(self.base))
+        return Editions(self.base) if manifest is None else Editions.read(manifest.notes, self.base)
+
+    def record_editions(self, editions: Editions) -> Flow[None]:
+        for name in dict.fromkeys([self.base, editions.current, editions.spare]):  # first the base, whose notes decide
+            manifest = None if name is None else (yield from self._engine.table(manifest_name(name)))
+            if manifest is None:
+                continue
+            if name == self.base:
+                yield from manifest.annotate({**manifest.notes, **editions.notes})
+            if name == editions.spare:
+                yield from manifest.put([Record(SPARE_ID, metadata={"id": SPARE_ID})])
+            else:
+                yield from manifest.delete([SPARE_ID])
+
+    def drop(self, edition: str) -> Flow[None]:
+        tables = [
+            make(name) for name in family(edition) for make in (leaves_name, texts_name, segments_name, manifest_name)
+        ]
+        for table in tables:
+            if table != manifest_name(self.base):  # whose notes say which edition is current
+                yield from self._engine.drop(table)
 
     has_lost = False
 
@@ -192,6 +237,9 @@ class EngineStore:
             return earlier.catalogue
         began = time.monotonic()
         position = yield from last_position(self._manifest)
+        if position.is_spare and not self._was_spare:
+            self._was_spare = True
+            warn_of_spare(self.described)
         self.last_change.token = position.token
         if position.is_settled and position.token == earlier.position.token and not earlier.failures:
             self._asked_at = began

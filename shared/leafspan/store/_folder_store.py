@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Mapping, Sequence, Set
 from functools import partial
 from pathlib import Path
@@ -11,13 +12,23 @@ from leafspan.embedding import EmbedderIdentity
 from leafspan.engines import StaleRead
 from leafspan.engines.chroma import Chroma, Collection, CollectionGone, FileDamage, Opened, check_pages, how_to_make
 from leafspan.engines.local import deadline_after
-from leafspan.errors import LeafspanError
+from leafspan.errors import InvalidArgument, LeafspanError
 from leafspan.flows import Call, Flow, Progress
 from leafspan.store._catalogue import Catalogue, Visibility
 from leafspan.store._damage import DamageRule, ReadHistory
 from leafspan.store._folder import Folder, FolderCollection, FolderState
 from leafspan.store._manifest import Row, unpack_rows
-from leafspan.store._naming import leaves_name, manifest_name, read_embedder, settings_with, texts_name
+from leafspan.store._naming import (
+    Editions,
+    family,
+    leaves_name,
+    manifest_name,
+    read_embedder,
+    settings_with,
+    spare_written,
+    texts_name,
+    warn_of_spare,
+)
 from leafspan.store._reader import Reader
 from leafspan.store._rows_file import RowsInFile
 from leafspan.store._stored_rows import StoredRows
@@ -42,15 +53,20 @@ class FolderStore:
         timeout: float,
         *,
         damage: DamageRule,
+        base: str,
+        may_write_spare: bool = False,
         was_served: bool = False,
     ) -> None:
         self._folder: Folder | None = folder
-        self._name = name
+        self.name = self._name = name
+        self.base = base  # the name of the index, which is that of its first edition
+        self._may_write_spare = may_write_spare
+        self._was_spare = name in folder.rows.spares or may_write_spare
         self._timeout = timeout
         self.id = id_  # unique: the id of the table with its leaves
-        self.described = f"{name!r} in the folder {str(folder.path)!r}"
+        self.described = f"{base!r} in the folder {str(folder.path)!r}"
         # Files that leafspan can make again from the stored documents.
-        self.cache_folder: Path | None = folder.path / "leafspan.segments" / id_
+        self.cache_folder: Path | None = folder.path / _SEGMENTS / id_
         self.cache_read_only = folder.read_only
         self.home: Path | None = folder.path.resolve().parent  # with links resolved
         self._leaves_name = leaves_name(name)
@@ -112,6 +128,9 @@ class FolderStore:
         rows = yield Call(folder.rows.read, (self._name, old_rows), {"checked": checked})
         if rows is None:
             raise CollectionGone(f"{self.described} was deleted meanwhile: open it again")
+        if not self._was_spare and self._name in folder.rows.spares:
+            self._was_spare = True
+            warn_of_spare(self.described)
         if earlier is not None and rows is old_rows and not earlier.later_damage:
             return earlier  # with its caches
         return Catalogue(rows)
@@ -147,6 +166,8 @@ class FolderStore:
             deadline = deadline_after(timeout)
             yield from folder.wait_for(lock, partial(folder.try_writing, lock, deadline), timeout)
             catalogue = yield from latest()
+            if self._name in folder.rows.spares and not self._may_write_spare:
+                raise spare_written(self._name)
             opened = yield Call(folder.opened, (deadline,))
             leaves = yield self._to_write(opened, self._leaves_name)
             manifest = (yield self._to_write(opened, self._manifest_name)) if self._was_served else self._rows
@@ -207,6 +228,36 @@ class FolderStore:
             opened = yield Call(self._open_folder().opened, (deadline_after(self._timeout),))
             manifest = yield self._to_write(opened, self._manifest_name)
         yield from manifest.annotate(settings_with(self.settings, identity))
+
+    def editions(self) -> Flow[Editions]:
+        """The editions of the index."""
+        index = yield Call(self._open_folder().rows.find, (self.base,))
+        return Editions(self.base) if index is None else Editions.read(index.notes, self.base)
+
+    def record_editions(self, editions: Editions) -> Flow[None]:
+        """Record which edition answers questions, for all who open the index. Only the writer may call this.
+
+        In the folder, all changes are one transaction. Elsewhere the first one is the step.
+        """
+        if self._was_served:
+            raise InvalidArgument(
+                f"{self.described} was made by a server, and such an index cannot be embedded anew: copy it first (copy_to)"
+            )
+        yield Call(self._open_folder().rows.record_editions, (self.base, editions), finish=True)
+
+    def drop(self, edition: str) -> Flow[None]:
+        """Delete an edition. Only the writer may call this."""
+        folder = self._open_folder()
+        opened = yield Call(folder.opened, (deadline_after(self._timeout),))
+        files = opened.use(self._timeout)
+        there = yield from Chroma(opened.client).tables()
+        for name in family(edition):
+            index = yield Call(folder.rows.find, (name,))
+            for table in {leaves_name(name), texts_name(name)} & there.keys():
+                yield Call(files.call, (opened.client.delete_collection, table), finish=True)
+            yield Call(folder.rows.forget, (name,), {"keep_notes": name == self.base}, finish=True)
+            if index is not None and index.leaves:
+                yield Call(shutil.rmtree, (folder.path / _SEGMENTS / index.leaves,), {"ignore_errors": True})
 
     @property
     def has_lost(self) -> bool:
@@ -310,6 +361,7 @@ class FolderStore:
         return self._folder
 
 
+_SEGMENTS = "leafspan.segments"
 _AT_ONCE = 500  # leaves per step when lost vectors are looked for and written again
 _MIN_FOR_PROGRESS = 2_000  # number of leaves from which a progress bar is shown
 _BATCH = 5_000  # a little less than Chroma takes at once; a collection divides it if Chroma takes less

@@ -6,7 +6,7 @@ import base64
 import json
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from leafspan.checks import shown
 from leafspan.embedding import EmbedderIdentity
@@ -19,6 +19,58 @@ LEAVES_NOTES = {"made_by": "leafspan"}
 _BYTES = 4  # bytes per number of a vector
 _RESTORE = "restore the index from a backup, or add the documents to a new one"
 _MOST_NAMED = 10  # indexes that an error names
+
+
+_EDITIONS = "editions"  # the key of the editions in the notes on the manifest of the first one
+EDITION_OF = "edition_of"  # a key in the notes of each further edition, for the index's name
+SPARE = "spare"  # a key in the notes on the manifest of an edition that answers no questions
+
+
+class Editions(NamedTuple):
+    """The editions of an index: the same documents with other vectors or leaves, each stored under a name of its own."""
+
+    current: str  # the edition that answers questions
+    spare: str | None = None  # another one: the next one, or the one before
+    newest: int = 1  # the number in the newest one's name, since no number is used twice
+
+    @classmethod
+    def read(cls, notes: Notes, name: str) -> Editions:
+        """Read the editions from the notes on the manifest of the first one, which has the index's name."""
+        if _EDITIONS not in notes:
+            return cls(name)
+        try:
+            return cls(**json.loads(notes[_EDITIONS]))
+        except (ValueError, TypeError) as error:
+            raise DamagedIndex(
+                f"the editions of the index are damaged, got {shown(notes[_EDITIONS])}: {_RESTORE}"
+            ) from error
+
+    @property
+    def notes(self) -> dict[str, str]:
+        return {_EDITIONS: json.dumps(self._asdict())}
+
+
+def family(edition: str | None) -> list[str]:
+    """Return the names of an edition and of its trees."""
+    return [] if edition is None else [edition, f"{edition}.tree"]
+
+
+def spare_written(name: str) -> IndexMismatch:
+    """Return the error for a write to a spare edition: what is written there would be lost with it."""
+    return IndexMismatch(
+        f"{name!r} is the spare edition of an index that was embedded anew: open the index again, under its own name and "
+        "with the embedder that it has now, to write to it"
+    )
+
+
+def warn_of_spare(described: str) -> None:
+    """Warn readers of an index that was embedded anew after it was opened."""
+    warnings.warn(
+        f"the index {described} was embedded anew: this process goes on with the vectors that it had opened, and does not "
+        "see what is written from now on; open it again, with the embedder that it has now",
+        RuntimeWarning,
+        stacklevel=2,
+    )
 
 
 def leaves_name(name: str) -> str:
@@ -37,12 +89,14 @@ def segments_name(name: str) -> str:
     return f"{name}.segments"
 
 
-def settings_with(settings: Mapping[str, Any], identity: EmbedderIdentity | None) -> dict[str, str]:
+def settings_with(
+    settings: Mapping[str, Any], identity: EmbedderIdentity | None, *, spare_of: str | None = None
+) -> dict[str, str]:
     """The notes on the manifest: the index's settings, and its embedder if it is known."""
     stored = {"leafspan": json.dumps(dict(settings))}
     if identity is not None:
         stored["embedder"] = json.dumps({"name": identity.name, "dimension": identity.dimension, "probe": identity.probe})
-    return stored
+    return stored if spare_of is None else {**stored, SPARE: "yes", EDITION_OF: spare_of}
 
 
 def is_manifest(notes: Notes) -> bool:

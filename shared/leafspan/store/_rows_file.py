@@ -21,6 +21,7 @@ from leafspan.errors import DamagedIndex, IndexMismatch, StorageFailed, StorageR
 from leafspan.flows import Call, Flow
 from leafspan.store._document_table import decoded, encoded
 from leafspan.store._manifest import ROW_KEY, packed_row
+from leafspan.store._naming import SPARE, Editions
 from leafspan.store._stored_rows import Place, RowBlock, StoredRows
 
 ROWS = "leafspan.sqlite3"
@@ -69,6 +70,7 @@ class RowsFile:
         self._database = tenant, database
         self._reading = _Connection(self.path, "ro" if read_only else "rw")
         self._writing = _Connection(self.path, "ro" if read_only else "rwc")
+        self.spares: set[str] = set()  # names of the indexes that were spare editions when they were last read
 
     @property
     def is_there(self) -> bool:
@@ -111,16 +113,25 @@ class RowsFile:
             values = (*self._database, name, leaves, json.dumps(dict(notes)))
             database.execute("insert into indexes (tenant, database, name, leaves, notes) values (?, ?, ?, ?, ?)", values)
 
-    def forget(self, name: str) -> None:
-        """Remove an index whose leaves are gone."""
+    def forget(self, name: str, *, keep_notes: bool = False) -> None:
+        """Remove an index whose leaves are gone. With ``keep_notes``, only its rows."""
         with self._writing.transaction("begin immediate") as database:
-            self._forget(database, name)
+            self._forget(database, name, keep_notes=keep_notes)
 
     def annotate(self, name: str, notes: Notes) -> None:
         """Replace the settings and the embedder of an index."""
         with self._writing.transaction("begin immediate") as database:
-            query = "update indexes set notes = ? where tenant = ? and database = ? and name = ?"
-            database.execute(query, (json.dumps(dict(notes)), *self._database, name))
+            self._annotate(database, name, notes)
+
+    def record_editions(self, base: str, editions: Editions) -> None:
+        """Record the editions of an index, and which of them answers questions, at once."""
+        spares = set() if editions.spare is None else {editions.spare}
+        with self._writing.transaction("begin immediate") as database:
+            for name in {base, editions.current, *spares}:
+                if (index := self._find(database, name)) is not None:
+                    notes = {key: value for key, value in index.notes.items() if key != SPARE}
+                    notes |= editions.notes if name == base else {}
+                    self._annotate(database, name, notes | ({SPARE: "yes"} if name in spares else {}))
 
     def read(self, name: str, earlier: StoredRows | None = None, *, checked: bool = False) -> StoredRows | None:
         """The current rows of an index, or None if there is no such index.
@@ -132,7 +143,7 @@ class RowsFile:
             return None
         with self._reading.transaction() as database:
             index = self._find(database, name)
-            if index is None:
+            if index is None or not index.leaves:
                 return None
             owner = index.number
             columns = database.execute("select upto from columns where owner = ?", (owner,)).fetchone()
@@ -213,12 +224,18 @@ class RowsFile:
             notes = None
         if not isinstance(notes, dict):
             raise DamagedIndex(f"the settings of the index {name!r} in {str(self.path)!r} are damaged: {RESTORE}")
+        (self.spares.add if SPARE in notes else self.spares.discard)(name)
         return StoredIndex(row[0], row[1], notes)
 
-    def _forget(self, database: sqlite3.Connection, name: str) -> None:
+    def _annotate(self, database: sqlite3.Connection, name: str, notes: Notes) -> None:
+        query = "update indexes set notes = ? where tenant = ? and database = ? and name = ?"
+        database.execute(query, (json.dumps(dict(notes)), *self._database, name))
+
+    def _forget(self, database: sqlite3.Connection, name: str, *, keep_notes: bool = False) -> None:
         if (index := self._find(database, name)) is not None:
-            for table, key in (("rows", "owner"), ("columns", "owner"), ("indexes", "number")):
+            for table, key in (("rows", "owner"), ("columns", "owner"), ("indexes", "number"))[: 2 if keep_notes else 3]:
                 database.execute(f"delete from {table} where {key} = ?", (index.number,))
+            database.execute("update indexes set leaves = '' where number = ?", (index.number,))
 
     def _block(self, database: sqlite3.Connection, owner: int, upto: int) -> RowBlock:
         """The rows up to this number, from the columns, or from the rows themselves if the columns are damaged."""

@@ -69,6 +69,10 @@ class Chroma(FlowEngine):
         handle = yield self.call("get_or_create_collection", name, read=with_notes, **how)
         return Collection(handle, self.batch, caller=self.caller)
 
+    def drop(self, name: str) -> Flow[None]:
+        if name in (yield from self.tables()):
+            yield self.call("delete_collection", name)
+
     def maker(self, name: str) -> Flow[str | None]:
         table = yield from self.table(name)
         record = None if table is None else (yield from table.first("metadata"))

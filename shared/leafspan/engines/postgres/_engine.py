@@ -67,6 +67,9 @@ class PostgresEngine(FlowEngine):
         call = self.sessions.call(f"make the table {name!r}", self._make, name, notes, searched, finish=True)
         return (yield call)  # type: ignore[no-any-return]
 
+    def drop(self, name: str) -> Flow[None]:
+        yield self.sessions.call(f"drop the table {name!r}", self._drop, name, finish=True)
+
     def lock(self, id_: str, documents: Sequence[str] | None, timeout: float, what: str) -> Flow[Callable[[], None]]:
         blocking = Caller(self.caller.place, False, timeout + LEAST_SECONDS, translate=translated)
         arguments = (id_, documents, timeout, what)
@@ -108,6 +111,11 @@ class PostgresEngine(FlowEngine):
         yield from table.make()
         yield self.register(table, content)
         return table
+
+    def _drop(self, name: str) -> Steps[None]:
+        if (table := (yield from self._table(name))) is not None:
+            yield Ask(statement("DROP TABLE IF EXISTS {}", table.relation))
+            yield self._ask("DELETE FROM {} WHERE id = %s", table.id)
 
     def register(self, table: PostgresTable, notes: str | None) -> Ask:
         """Return the statement that writes a table into the registry."""

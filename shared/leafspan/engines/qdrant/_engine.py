@@ -77,6 +77,12 @@ class QdrantEngine(FlowEngine):
         where: dict[str, Any] = {"collection_name": _REGISTRY, "points": [point_id(name)]}
         yield self.call(f"annotate {name!r}", "set_payload", finish=True, payload=content, **where)
 
+    def drop(self, name: str) -> Flow[None]:
+        if (table := (yield from self.table(name))) is not None:
+            yield self.call(f"drop {name!r}", "delete_collection", finish=True, collection_name=table.collection)
+            where: dict[str, Any] = {"collection_name": _REGISTRY, "points_selector": [point_id(name)]}
+            yield self.call(f"drop {name!r}", "delete", finish=True, **where)
+
     def exists(self, collection: str) -> Flow[bool]:
         return bool((yield self.call(f"look for {collection!r}", "collection_exists", collection_name=collection)))
 
@@ -167,7 +173,7 @@ class QdrantTable(FlowTable):
         self.id, self.name, self.notes = id_, name, notes
         self._engine = engine
         self._searched = searched
-        self._collection = f"leafspan_{id_}"
+        self.collection = f"leafspan_{id_}"
         self._is_made = False
 
     def scan(self, fields: Collection[Field]) -> Flow[dict[str, Record]]:
@@ -227,7 +233,7 @@ class QdrantTable(FlowTable):
             return {}
         doing, read = f"read records of {self.name!r}", partial(_by_id, ids=None, fields=fields)
         options = {"scroll_filter": where, **self._options(fields)}
-        return (yield from self._engine.scroll(doing, self._collection, read, **options))
+        return (yield from self._engine.scroll(doing, self.collection, read, **options))
 
     def _options(self, fields: Collection[Field], vectors: str = "vectors") -> dict[str, Any]:
         """Return the options that select which parts of a point are read."""
@@ -238,18 +244,18 @@ class QdrantTable(FlowTable):
 
     def _exists(self) -> Flow[bool]:
         if not self._is_made:
-            self._is_made = yield from self._engine.exists(self._collection)
+            self._is_made = yield from self._engine.exists(self.collection)
         return self._is_made
 
     def _make(self, records: Sequence[Record]) -> Flow[None]:
         """Make the collection if it is missing. The first vectors fix the length of all."""
         if not self._is_made:
             sizes = [len(each.vector) for each in records if each.vector is not None] if self._searched else []
-            yield from self._engine.make(self._collection, sizes[0] if sizes else None)
+            yield from self._engine.make(self.collection, sizes[0] if sizes else None)
             self._is_made = True
 
     def _call(self, doing: str, method: str, *, finish: bool = False, **options: Any) -> Flow[Any]:
-        doing, options = f"{doing} records of {self.name!r}", {"collection_name": self._collection, **options}
+        doing, options = f"{doing} records of {self.name!r}", {"collection_name": self.collection, **options}
         return (yield self._engine.call(doing, method, finish=finish, **options))
 
 

@@ -1,0 +1,124 @@
+"""How the documents of another edition of an index are made: with other vectors, or other leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+from leafspan.checks import STRUCTURE_KEY
+from leafspan.documents import IndexSettings, indexed_heads, indexed_texts, unpack_place
+from leafspan.embedding import Embed
+from leafspan.errors import DocumentNotFound
+from leafspan.files import Parts, page_starts
+from leafspan.flows import Flow
+from leafspan.indexing._contents import get_document
+from leafspan.indexing._known_files import hash_of, lines_before, markup_of
+from leafspan.indexing._writing import NewVersion, embed_leaves, split_document
+from leafspan.splitting import Heading, Layout, breaks_between, layout_of
+from leafspan.store import PARTS_KEY, DocumentToWrite, Reader, Row, Store, read_consistently
+from leafspan.values import Document, Leaf, LeafId
+
+
+class Prepared(NamedTuple):
+    """A document of an edition, without its vectors."""
+
+    document: DocumentToWrite
+    texts: Sequence[str]  # for each leaf, the text to embed
+    heads: Sequence[str]  # for each leaf, the title and headings to embed
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How an edition's documents are made from those of another one."""
+
+    settings: IndexSettings
+    embed: Embed
+    cuts_anew: bool  # whether its leaves are others
+
+    @property
+    def of_summaries(self) -> Recipe:
+        """The recipe for trees, whose summaries have no neighbours."""
+        return replace(self, settings=replace(self.settings, context_sentences=0))
+
+    def key(self, row: Row) -> object:
+        """Return what is equal in the rows of a document and of the one that is made from it."""
+        extra = {key: value for key, value in row.extra.items() if key != COPIED_KEY}
+        return (row.hash, extra) if self.cuts_anew else replace(row, leftovers=(), extra=extra)
+
+    def prepared(self, source: Store, ids: Sequence[str]) -> Flow[list[Prepared]]:
+        """Return documents with the texts to embed, without documents that are gone."""
+        return read_consistently(source, partial(self._cut if self.cuts_anew else self._copied, source=source, ids=ids))
+
+    def embedded(self, prepared: Sequence[Prepared]) -> Flow[list[DocumentToWrite]]:
+        texts = [text for each in prepared for text in each.texts]
+        heads = [head for each in prepared for head in each.heads]
+        vectors = iter((yield from embed_leaves(texts, heads, self.settings, self.embed)))
+        return [each.document._replace(vectors=[next(vectors) for _ in each.texts]) for each in prepared]
+
+    def _copied(self, reader: Reader, *, source: Store, ids: Sequence[str]) -> Flow[list[Prepared]]:
+        rows = [row for row in (yield from reader.rows(ids)).values() if row.version is not None]
+        records = yield from reader.fetch_records([id_ for row in rows for id_ in row.record_ids])
+        return [self._of_records(row, [records[id_] for id_ in row.record_ids]) for row in rows]
+
+    def _of_records(self, row: Row, records: Sequence[tuple[str, Mapping[str, Any]]]) -> Prepared:
+        texts = [text for text, _ in records]
+        indexed = texts
+        if self.settings.context_sentences:
+            leaves = [_leaf(row, place, metadata) for place, (_, metadata) in enumerate(records)]
+            document = Document(row.document_id, "".join(texts))
+            indexed = indexed_texts(document, leaves, context_sentences=self.settings.context_sentences)
+        written = DocumentToWrite(row, texts, [metadata for _, metadata in records], ())
+        return Prepared(written, indexed, indexed_heads(row.title, row.sections, row.leaves))
+
+    def _cut(self, reader: Reader, *, source: Store, ids: Sequence[str]) -> Flow[list[Prepared]]:
+        made = []
+        for row in (yield from reader.rows(ids)).values():
+            if row.version is None:
+                continue
+            try:
+                document = yield from get_document(source, row.document_id)
+            except DocumentNotFound:
+                continue
+            records = yield from reader.fetch_records(row.record_ids)
+            layout = _layout(row, document.text, [text for text, _ in records.values()])
+            new = NewVersion(document, row.hash or hash_of(document), replace(row, hash=""), row.language)
+            split = split_document(new, self.settings, extra=row.extra, known=(layout, lines_before(row.extra)))
+            row_keys = document.metadata.keys() - next(iter(records.values()), ("", document.metadata))[1].keys()
+            made.append(Prepared(split.with_vectors((), row_keys), split.texts, split.heads))
+        return made
+
+
+def count_texts(prepared: Sequence[Prepared], recipe: Recipe) -> int:
+    """Return how many texts are embedded for these documents."""
+    heads = {head for each in prepared for head in each.heads if head} if recipe.settings.title_weight else ()
+    return sum(len(each.texts) for each in prepared) + len(heads)
+
+
+def _leaf(row: Row, place: int, metadata: Mapping[str, Any]) -> Leaf:
+    return unpack_place(LeafId(row.document_id, row.version or "", place), metadata[STRUCTURE_KEY])
+
+
+def _layout(row: Row, text: str, leaves: Sequence[str]) -> Layout:
+    """Return a stored text's structure. Headings that its file had without marks in the text begin with their leaves."""
+    layout = layout_of(text, markup_of(row.extra))
+    if not layout.headings:
+        starts = [0, *accumulate(map(len, leaves))]
+        headings = [
+            Heading(starts[each.first], starts[each.first], each.depth, each.text)
+            for each in row.sections
+            if each.depth <= _DEEPEST
+        ]
+        layout = layout._replace(headings=headings)
+    packed = row.extra.get(PARTS_KEY) or []
+    parts = [
+        Parts(unit, first, steps if isinstance(steps, int) else list(accumulate(steps)), name)
+        for unit, first, steps, name in packed
+    ]
+    return layout._replace(breaks=breaks_between(text, page_starts(text, parts))) if parts else layout
+
+
+_DEEPEST = 6  # depth of a heading; the headers of tables are deeper
+COPIED_KEY = "copied_from"  # the key in a row's further values for the id of the index that the document was copied from

@@ -1,0 +1,336 @@
+"""Embedding an index anew: while others ask and write, after an interruption at any call, there and back, in every store."""
+
+from __future__ import annotations
+
+import shutil
+import warnings
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from functools import partial
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from leafspan import BM25, Document, Embedder, HierarchicalSplitter, Hybrid, Index, InvalidArgument, Tree, Vector, chunks_of
+from leafspan.errors import DamagedIndex, IndexMismatch
+from leafspan.flows import Call
+from leafspan.flows import _flow as flow_module
+from leafspan.indexing import _copying, _editions
+from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
+from tests.indexing.test_copying import everything, place
+from tests.profiles import THOROUGH, quick
+
+__all__ = ["place"]
+
+STORES = ("folder", "memory", "postgres", "qdrant")
+WIDE = HierarchicalSplitter(leaf_words=12, parent_words=(30,))
+
+
+def hashing(dimension: int) -> Embedder:
+    """An embedder that counts the checksums of words."""
+
+    def embed(texts: list[str]) -> Any:
+        vectors = np.full((len(texts), dimension), 0.01, np.float32)
+        for row, text in zip(vectors, texts, strict=True):
+            for word in text.lower().split():
+                row[zlib.crc32(word.encode()) % dimension] += 1
+        return vectors
+
+    return Embedder(f"hashing {dimension}", embed, embed, local=True)
+
+
+OLD, NEW = hashing(16), hashing(24)
+
+
+def filled(there: dict[str, Any], embedder: Embedder = OLD, **options: Any) -> Index:
+    """A new index of the small corpus, with trees, chunks, and a document that was replaced."""
+    index = Index.open(**there, embedder=embedder, **{"splitter": SPLITTER, **options})
+    index.add(Document(DOCUMENTS[0].id, "Another text."))
+    index.add(DOCUMENTS)
+    index.add(chunks_of(["One chunk of a text. ", "And a second one."], id="chunks"))
+    return index
+
+
+def check_as_made_anew(index: Index, anew: Index, *, versions: bool = True) -> None:
+    """Check that the same is stored of both. Leaves that were cut anew have other versions than those of a new index."""
+    found, wanted = everything(index), everything(anew)
+    if not versions:
+        assert replace(index.stats(), spare=None) == anew.stats()
+        assert [(each.text, each.start, each.headings) for each in index.leaves()] == [
+            (each.text, each.start, each.headings) for each in anew.leaves()
+        ]
+        return
+    assert found.keys() == wanted.keys()
+    for key, value in found.items():
+        if key[0] == "vectors":  # engines keep vectors with length 1, which changes the last bits
+            assert value.expected == pytest.approx(wanted[key].expected, abs=3e-7), key
+        else:
+            assert value == wanted[key], key
+
+
+def answers(index: Index) -> list[Any]:
+    return [
+        [(each.text, pytest.approx(each.score, abs=1e-6)) for each in index.retrieve(question, strategy, k=8)]
+        for question in QUESTIONS
+        for strategy in (BM25(), Vector(), Hybrid())
+    ]
+
+
+@contextmanager
+def suppress_warnings() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        yield
+
+
+@pytest.mark.parametrize("kind", quick(2, reversed(STORES)))
+def test_an_index_that_was_embedded_anew_is_one_that_was_made_anew(
+    place: Callable[[str], dict[str, Any]], tmp_path: Path, kind: str
+):
+    there = place(kind) | ({} if kind == "folder" else {"cache_dir": tmp_path / "cache"})
+    index, anew = filled(there), filled({"path": tmp_path / "anew"}, NEW)
+    before = answers(index)
+    planned = index.reembed(NEW, dry_run=True)
+    made = index.reembed(NEW, switch=False, progress=False)
+    assert (made.edition, made.documents, made.switched) == ("kb.2", 4, False)
+    assert planned == made
+    assert answers(index) == before
+    with Index.open(**there, name=made.edition, embedder=NEW) as spare:
+        assert answers(spare) == answers(anew)
+        with pytest.raises(IndexMismatch, match=r"'kb\.2' is the spare edition of an index that was embedded anew"):
+            spare.add(Document("a", "A."))
+    index.add(Document("late", "It came late."))
+    anew.add(Document("late", "It came late."))
+    assert index.reembed(NEW, progress=False) == type(made)("kb.2", 5, 1, True)
+    check_as_made_anew(index, anew)
+    assert answers(index) == answers(anew)
+    with Index.open(**there, embedder=NEW) as again:
+        assert answers(again) == answers(anew)
+        assert again.add([*DOCUMENTS, Document("more", "More of it.")]).added == ("more",)
+        assert again.delete_spare() == "kb"
+        assert again.delete_spare() is None
+        assert again.check() == []
+        assert again.reembed(OLD, progress=False).edition == "kb.3"
+        assert again.delete(["more"]) == ["more"]
+        assert again.count() == 5
+
+
+@pytest.mark.parametrize("kind", quick(1, STORES))
+def test_the_old_vectors_are_put_back_and_only_changes_are_embedded(
+    place: Callable[[str], dict[str, Any]], tmp_path: Path, kind: str
+):
+    there = place(kind)
+    index = filled(there)
+    index.reembed(NEW, progress=False)
+    index.add(Document("late", "It came late."))
+    index.delete([DOCUMENTS[1].id])
+    back = index.reembed(OLD, progress=False)
+    assert (back.edition, back.texts, back.switched) == ("kb", 1, True)
+    anew = filled({"path": tmp_path / "anew"})
+    anew.add(Document("late", "It came late."))
+    anew.delete([DOCUMENTS[1].id])
+    check_as_made_anew(index, anew)
+    assert index.reembed(OLD, progress=False).texts == 0
+
+
+@pytest.mark.parametrize("kind", quick(1, reversed(STORES)))
+def test_what_was_open_goes_on_with_its_vectors_and_writes_no_more(
+    place: Callable[[str], dict[str, Any]], tmp_path: Path, kind: str
+):
+    there = place(kind)
+    index = filled(there)
+    view = index.scoped({"topic": "food"})
+    with Index.open(**there, embedder=OLD) as other:
+        before = answers(other)
+        index.reembed(NEW, progress=False)
+        with pytest.warns(
+            RuntimeWarning, match="was embedded anew: this process goes on with the vectors that it had opened"
+        ):
+            assert answers(other) == before
+        for write in (
+            lambda: other.add(Document("lost", "It would be lost.")),
+            lambda: other.delete([DOCUMENTS[0].id]),
+            lambda: other.sync(
+                [Document("lost", "It would be lost.", metadata={"topic": "food"})], within={"topic": "food"}
+            ),
+            lambda: view.add(Document("lost", "It would be lost.")),
+            lambda: other.reembed(NEW),
+            other.delete_spare,
+        ):
+            with suppress_warnings(), pytest.raises(IndexMismatch, match="open the index again, under its own name"):
+                write()
+        with pytest.raises(IndexMismatch, match="the index was made with the embedder hashing 24"):
+            Index.open(**there, embedder=OLD).retrieve("bees")
+        index.delete_spare()
+        if kind == "folder":
+            with pytest.raises(DamagedIndex, match="was deleted meanwhile: open it again"):
+                other.retrieve("bees")
+    assert index.count() == 4
+
+
+def test_the_trees_come_along_unless_the_leaves_are_others(tmp_path: Path):
+    index, anew = filled({"path": tmp_path / "kb"}), filled({"path": tmp_path / "anew"}, NEW)
+    index.build_tree(progress=False)
+    anew.build_tree(progress=False)
+    index.reembed(NEW, progress=False)
+    assert [each.text for each in index.summaries()] != []
+    assert index.check() == []
+    with Index.open(tmp_path / "kb", embedder=NEW) as again:
+        assert again.retrieve(QUESTIONS[0], Tree(base=Hybrid()), k=8)
+        assert again.build_tree(progress=False).built == ()
+    index.delete_spare()
+    assert index.reembed(OLD, splitter=WIDE, progress=False).edition == "kb.3"
+    assert index.summaries() == []
+    assert index.check() == []
+
+
+@pytest.mark.parametrize("kind", quick(1, STORES))
+def test_other_leaves_are_those_of_a_new_index(place: Callable[[str], dict[str, Any]], tmp_path: Path, kind: str):
+    there = place(kind)
+    index, anew = filled(there), filled({"path": tmp_path / "anew"}, splitter=WIDE, context_sentences=1)
+    ids = {each.id for each in index.leaves()}
+    planned = index.reembed(splitter=WIDE, context_sentences=1, dry_run=True)
+    made = index.reembed(splitter=WIDE, context_sentences=1, progress=False)
+    assert (made.texts, made.switched) == (planned.texts, True)
+    check_as_made_anew(index, anew, versions=False)
+    assert answers(index) == answers(anew)
+    # An id that was cited before must not name another text.
+    assert {each.id.rpartition("#")[0] for each in index.leaves()}.isdisjoint(
+        {id_.rpartition("#")[0] for id_ in ids if not id_.startswith("chunks")}
+    )
+    assert index.add(DOCUMENTS).unchanged == len(DOCUMENTS)
+    assert index.reembed(splitter=SPLITTER, context_sentences=0, progress=False).edition == "kb"
+    assert {each.id for each in index.leaves()} == ids
+
+
+def test_files_keep_their_pages_headings_and_lines_with_other_leaves(tmp_path: Path):
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "a.md").write_text(
+        "# Bees\n\nThey dance a lot. They hum.\n\n## Honey\n\nHoney is sweet. It keeps for long.\n"
+    )
+    (source / "b.py").write_text("def first():\n    return 1\n\n\ndef second():\n    return 2\n")
+    (source / "c.html").write_text(
+        "<h1>Tea</h1><p>Green tea is heated. Black tea is not.</p><h2>Water</h2><p>It is hot.</p>"
+    )
+    with (
+        Index.open(tmp_path / "kb", embedder=OLD) as index,
+        Index.open(tmp_path / "anew", embedder=OLD, splitter=WIDE) as anew,
+    ):
+        index.sync(source)
+        anew.sync(source)
+        index.reembed(splitter=WIDE, progress=False)
+        found = [(each.text, each.headings, each.lines) for each in index.leaves()]
+        assert found == [(each.text, each.headings, each.lines) for each in anew.leaves()]
+        synced = index.sync(source)
+        assert (synced.added, synced.replaced, synced.deleted) == ((), (), ())
+
+
+class Killed(BaseException):
+    """Stands for the end of the process."""
+
+
+def killing(perform: Any, calls: Iterator[int], place: int, call: Call, deadline: Any) -> Any:
+    """Make a call. Before or after the one at this place, the process ends."""
+    number = next(calls)
+    if number == place and place % 2:
+        raise Killed
+    result = perform(call, deadline)
+    if number == place:
+        raise Killed
+    return result
+
+
+@pytest.mark.parametrize("kind", ["memory", "folder"])
+def test_after_an_interruption_at_any_call_it_goes_on(
+    place: Callable[[str], dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+):
+    """Before and after each call: questions are answered with one of both, and nothing is lost."""
+    monkeypatch.setattr(_copying, "_GROUP", 8)
+    anew = filled({"path": tmp_path / "anew"}, NEW)
+    perform, old = flow_module._perform, None
+    there = place(kind)
+    if kind == "folder":
+        filled({"path": tmp_path / "whole"}).close()
+    step, stride = 0, 1 if THOROUGH else {"memory": 5, "folder": 41}[kind]
+    while True:
+        if kind == "folder":
+            there = {"path": shutil.copytree(tmp_path / "whole", tmp_path / f"kb{step}")}
+            index = Index.open(**there, embedder=OLD)
+        else:
+            there = place(kind)
+            index = filled(there)
+        old = old or answers(index)
+        calls = count()
+        monkeypatch.setattr(flow_module, "_perform", partial(killing, perform, calls, step))
+        with suppress_warnings(), suppress(Killed):
+            index.reembed(NEW, progress=False)
+        monkeypatch.setattr(flow_module, "_perform", perform)
+        if next(calls) <= step:
+            break
+        index.close()
+        with Index.open(**there) as looking:
+            is_new = looking.stats().embedder == NEW.name
+        with Index.open(**there, embedder=NEW if is_new else OLD) as again:
+            assert answers(again) == (answers(anew) if is_new else old), step
+            again.add(Document("late", "It came late."))
+            again.delete(["late"])
+            again.reembed(NEW, progress=False)
+            check_as_made_anew(again, anew)
+            assert again.check() == []
+            assert again.delete_spare() == "kb"
+            assert again.check() == []
+        step += stride
+
+
+def test_what_changes_during_the_last_step_is_embedded_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    index = filled({"path": tmp_path / "kb"})
+    other = Index.open(tmp_path / "kb", embedder=OLD)
+    take_place, changes = _editions.take_place, [Document("late", "It came late."), Document("later", "It came later.")]
+
+    def late(*given: Any) -> Any:
+        if changes:
+            other.add(changes.pop(0))
+        return (yield from take_place(*given))
+
+    monkeypatch.setattr(_editions, "take_place", late)
+    done = index.reembed(NEW, progress=False)
+    assert (done.documents, done.switched) == (6, True)
+    assert index.count() == 6
+
+
+def test_what_cannot_be_embedded_anew_is_refused_before_anything_is_written(tmp_path: Path):
+    empty = Index.open(tmp_path / "empty", embedder=OLD)
+    with pytest.raises(InvalidArgument, match="an index without documents has nothing to embed anew"):
+        empty.reembed(NEW)
+    index = filled({"path": tmp_path / "kb"})
+    with pytest.raises(InvalidArgument, match="embedder must be"):
+        index.reembed(3)
+    with pytest.raises(InvalidArgument, match="title_weight must be"):
+        index.reembed(title_weight=-1)
+    with pytest.raises(InvalidArgument, match="switch must be True or False"):
+        index.reembed(NEW, switch="no")  # type: ignore[arg-type]
+    assert index.stats().spare is None
+    index.reembed(NEW, switch=False, progress=False)
+    assert index.stats().spare == "kb.2"
+    with pytest.raises(
+        InvalidArgument, match=r"has a spare edition 'kb.2' with another embedder or other options \(hashing 24"
+    ):
+        index.reembed(hashing(40))
+    with pytest.raises(InvalidArgument, match="with another embedder or other options"):
+        index.reembed(NEW, splitter=WIDE)
+    assert index.delete_spare() == "kb.2"
+    Index.open(tmp_path / "kb", name="kb.3", embedder=OLD).close()
+    assert index.reembed(title_weight=1.0, progress=False).edition == "kb.4"
+
+
+async def test_the_asynchronous_twins_do_the_same(tmp_path: Path):
+    index, anew = filled({"path": tmp_path / "kb"}), filled({"path": tmp_path / "anew"}, NEW)
+    assert (await index.areembed(NEW, progress=False)).switched
+    check_as_made_anew(index, anew)
+    assert await index.adelete_spare() == "kb"
