@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any, Self
@@ -166,8 +166,7 @@ class Config:
 
     def options_with(self, given: OpenOptions) -> OpenOptions:
         """These options, except those that a call of ``Index.open`` gives itself."""
-        changed = {name: value for name in OpenOptions.__slots__ if (value := getattr(given, name)) is not None}
-        return replace(self.options(), **changed)
+        return self.options().with_others(given)
 
     def defaults(self) -> Defaults:
         """The strategy and limits for calls of ``retrieve`` without these options."""

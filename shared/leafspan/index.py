@@ -399,7 +399,8 @@ class Index(View):
         check_flag("switch", switch)
         check_flag("dry_run", dry_run)
         options = OpenOptions(splitter, context_sentences, title_weight)
-        yield from self._embedder.identity()  # without an embedder of the user's, it says which one to use
+        if embedder is None:
+            yield from self._embedder.confirm(record=False)  # the present one must be the one that made the index
         new = self._embedder.embedder if embedder is None else to_embedder(embedder)
         opening = self._opening
         path, client, _ = yield from _reached(opening.path, opening.client, opening.name, self._timeout)

@@ -16,6 +16,7 @@ import pickle
 import struct
 import uuid
 from collections.abc import Callable, Mapping
+from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -73,6 +74,7 @@ class Disk:
 
     def __init__(self, world: World, path: Path, batch: int, watch: Watch) -> None:
         self.world = world
+        self.numbers = count(1)  # of tables
         self.path = path
         self.batch = batch
         self.watch = watch
@@ -227,9 +229,16 @@ class EmbeddedClient:
         if name not in self.disk.tables:
             threshold = ((configuration or {}).get("hnsw") or {}).get("sync_threshold", 1_000)
             self.disk.world.tick()
-            self.disk.tables[name] = Table(name, len(self.disk.tables) + 1, metadata, threshold)
+            self.disk.tables[name] = Table(name, next(self.disk.numbers), metadata, threshold)
             self.disk.changed()
         return EmbeddedHandle(self, self.disk.tables[name])
+
+    def delete_collection(self, name: str) -> None:
+        self.disk.world.point(f"delete_collection {name}")
+        self._check_open()
+        self.disk.world.tick()
+        del self.disk.tables[name]
+        self.disk.changed()
 
     def list_collections(self) -> list[EmbeddedHandle]:
         self.disk.world.point("list_collections", READS)

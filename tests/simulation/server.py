@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping
+from itertools import count
 from types import SimpleNamespace
 from typing import Any
 
@@ -43,6 +44,7 @@ class Server:
 
     def __init__(self, world: World, batch: int, watch: Watch) -> None:
         self.world = world
+        self.numbers = count(1)  # of collections
         self.batch = batch
         self.watch = watch
         self.before: Callable[[], None] = lambda: None
@@ -51,7 +53,7 @@ class Server:
     def make(self, name: str, metadata: Mapping[str, Any] | None) -> Collection:
         """The collection with this name, made if it does not exist."""
         if name not in self.collections:
-            self.collections[name] = Collection(name, len(self.collections) + 1, metadata)
+            self.collections[name] = Collection(name, next(self.numbers), metadata)
         return self.collections[name]
 
     def call(self, what: str, effect: Callable[[], Any], *, writes: bool = False) -> Any:
@@ -182,6 +184,9 @@ class Client:
             return self._handle(self._server.make(name, metadata))
 
         return self._server.call(f"get_or_create_collection {name}", make)
+
+    def delete_collection(self, name: str) -> None:
+        self._server.call(f"delete_collection {name}", lambda: self._server.collections.pop(name), writes=True)
 
     def list_collections(self) -> list[Any]:
         every = self._server.call("list_collections", lambda: list(self._server.collections.values()))

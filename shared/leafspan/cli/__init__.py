@@ -47,7 +47,7 @@ from leafspan.cli._query import (
 )
 from leafspan.cli._sync import index, sync
 from leafspan.cli._tree import build_tree, show_tree, tree_lines
-from leafspan.cli._upkeep import adopt, check, config, copy, delete, repair, show
+from leafspan.cli._upkeep import adopt, check, config, copy, delete, reembed, repair, show
 
 __all__ = [
     "app",
@@ -137,7 +137,7 @@ def _main(
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)
 
 
-for _command in (index, sync, adopt, query, config, show, delete, copy, check, repair, mcp):
+for _command in (index, sync, adopt, query, config, show, delete, copy, reembed, check, repair, mcp):
     app.command()(_command)
 
 _tree = typer.Typer(help="Build trees of summaries over the documents (RAPTOR), and print them.", no_args_is_help=True)

@@ -1,4 +1,4 @@
-"""What keeps an index in order: ``leafspan show``, ``delete``, ``copy``, ``adopt``, ``check``, ``repair``, ``config``."""
+"""What keeps an index in order: ``leafspan show``, ``delete``, ``copy``, ``reembed``, ``check``, ``repair`` and others."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
@@ -17,9 +17,11 @@ from leafspan.cli._console import console, first_names, plain, print_json, with_
 from leafspan.cli._options import (
     DEFAULT_FOLDER,
     AsJson,
+    ConfigFile,
     EmbedderName,
     KnowledgeBase,
     Where,
+    named_embedder,
     named_index,
     open_index,
     parse_filter,
@@ -28,7 +30,7 @@ from leafspan.config import config_text
 from leafspan.configuration import Config
 from leafspan.errors import DocumentNotFound, InvalidArgument
 from leafspan.index import Index
-from leafspan.indexing import Finding, summaries_of
+from leafspan.indexing import Finding, Reembedded, summaries_of
 from leafspan.indexing.adopting import Adopted
 from leafspan.lexical import Analyzer, BM25Settings
 from leafspan.splitting import HierarchicalSplitter
@@ -118,6 +120,61 @@ def copy(
         return
     counts = f"{copied.documents:,} documents, {copied.leaves:,} leaves and {copied.summaries:,} summaries, as in {source}"
     console().print(plain(f"{target}: {counts}; {copied.written:,} documents were written"))
+
+
+def reembed(
+    kb: KnowledgeBase = DEFAULT_FOLDER,
+    embedder: Annotated[
+        str | None,
+        typer.Option(
+            parser=named_embedder, help="The new embedder, as for `index`.", show_default="the present one", metavar="NAME"
+        ),
+    ] = None,
+    config: ConfigFile = None,
+    no_switch: Annotated[
+        bool, typer.Option("--no-switch", help="Let questions go on with the old vectors, such as to compare both first.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be embedded, and change nothing.")] = False,
+    drop: Annotated[
+        bool, typer.Option("--delete-spare", help="Delete the old vectors after a switch, or the new ones before it.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Embed all documents anew, while questions go on with the old vectors, and then switch to the new ones.
+
+    The configuration may set the embedder, splitter, context_sentences and title_weight. To continue after a failure, run
+    the command again. To put the old vectors back, run it with the old embedder.
+    """
+    if drop and (embedder or config or no_switch or dry_run):
+        raise InvalidArgument("--delete-spare goes with no other option: run it after the switch, or instead of it")
+    with Index.open(kb, create=False) as opened:
+        if drop:
+            name = opened.delete_spare()
+            result: dict[str, object] = {"deleted": name}
+            said = "there is no spare edition" if name is None else f"the spare edition {name} was deleted"
+        else:
+            wanted = Config.of(config)
+            how: dict[str, Any] = {"embedder": embedder or wanted.embedder, "splitter": wanted.splitter}
+            how |= {"context_sentences": wanted.context_sentences, "title_weight": wanted.title_weight}
+            done = opened.reembed(**how, dry_run=True)
+            if not dry_run:
+                console(stderr=True).print(plain(f"{done.texts:,} texts to embed", "dim"))
+                done = opened.reembed(**how, switch=not no_switch)
+            result = asdict(done)
+            said = _said_of(done, dry_run=dry_run)
+    if as_json:
+        print_json(result)
+    else:
+        console().print(plain(f"{kb}: {said}"))
+
+
+def _said_of(done: Reembedded, *, dry_run: bool) -> str:
+    counts = f"{done.documents:,} documents, {done.texts:,} texts"
+    if dry_run:
+        return f"{counts} to embed; nothing was written"
+    if not done.switched:
+        return f"{counts} embedded as the edition {done.edition}, which answers no questions yet"
+    return f"{counts} embedded; the edition {done.edition} answers questions now"
 
 
 def adopt(

@@ -162,16 +162,13 @@ class EngineStore:
         return Editions(self.base) if manifest is None else Editions.read(manifest.notes, self.base)
 
     def record_editions(self, editions: Editions) -> Flow[None]:
-        for name in dict.fromkeys([self.base, editions.current, editions.spare]):  # first the base, whose notes decide
-            manifest = None if name is None else (yield from self._engine.table(manifest_name(name)))
-            if manifest is None:
-                continue
-            if name == self.base:
-                yield from manifest.annotate({**manifest.notes, **editions.notes})
-            if name == editions.spare:
-                yield from manifest.put([Record(SPARE_ID, metadata={"id": SPARE_ID})])
-            else:
-                yield from manifest.delete([SPARE_ID])
+        # A process that is killed in between leaves an index that can be written.
+        if (now := (yield from self._engine.table(manifest_name(editions.current)))) is not None:
+            yield from now.delete([SPARE_ID])
+        if (base := (yield from self._engine.table(manifest_name(self.base)))) is not None:
+            yield from base.annotate({**base.notes, **editions.notes})
+        if editions.spare and (spare := (yield from self._engine.table(manifest_name(editions.spare)))) is not None:
+            yield from spare.put([Record(SPARE_ID, metadata={"id": SPARE_ID})])
 
     def drop(self, edition: str) -> Flow[None]:
         tables = [

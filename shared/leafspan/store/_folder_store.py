@@ -10,7 +10,16 @@ from typing import Any, TypeVar
 
 from leafspan.embedding import EmbedderIdentity
 from leafspan.engines import StaleRead
-from leafspan.engines.chroma import Chroma, Collection, CollectionGone, FileDamage, Opened, check_pages, how_to_make
+from leafspan.engines.chroma import (
+    Chroma,
+    Collection,
+    CollectionGone,
+    FileDamage,
+    Opened,
+    check_pages,
+    how_to_make,
+    stored_vectors,
+)
 from leafspan.engines.local import deadline_after
 from leafspan.errors import InvalidArgument, LeafspanError
 from leafspan.flows import Call, Flow, Progress
@@ -251,13 +260,18 @@ class FolderStore:
         opened = yield Call(folder.opened, (deadline_after(self._timeout),))
         files = opened.use(self._timeout)
         there = yield from Chroma(opened.client).tables()
+        stored = (yield Call(stored_vectors, (folder.path,))) or {}
         for name in family(edition):
             index = yield Call(folder.rows.find, (name,))
-            for table in {leaves_name(name), texts_name(name)} & there.keys():
-                yield Call(files.call, (opened.client.delete_collection, table), finish=True)
             yield Call(folder.rows.forget, (name,), {"keep_notes": name == self.base}, finish=True)
-            if index is not None and index.leaves:
-                yield Call(shutil.rmtree, (folder.path / _SEGMENTS / index.leaves,), {"ignore_errors": True})
+            tables = {leaves_name(name), texts_name(name)} & there.keys()
+            for table in sorted(tables):
+                yield Call(files.call, (opened.client.delete_collection, table), finish=True)
+            # Chroma leaves the files of the vectors.
+            places = [folder.path / id_ for id_, each in stored.items() if each.collection in tables]
+            places += [folder.path / _SEGMENTS / index.leaves] if index is not None and index.leaves else []
+            for place in places:
+                yield Call(shutil.rmtree, (place,), {"ignore_errors": True})
 
     @property
     def has_lost(self) -> bool:

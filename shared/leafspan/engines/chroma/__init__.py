@@ -13,7 +13,7 @@ from leafspan.engines.chroma._chroma import (
     use_embedded_chroma,
 )
 from leafspan.engines.chroma._collection import Collection
-from leafspan.engines.chroma._database import RESTORE, check_pages, check_there
+from leafspan.engines.chroma._database import RESTORE, check_pages, check_there, stored_vectors
 from leafspan.engines.chroma._failures import CollectionGone, chroma_failure, refused_database
 from leafspan.engines.chroma._files import FileDamage, Files
 from leafspan.engines.chroma._foreign import ForeignCollection, find_collection, open_chroma
@@ -40,5 +40,6 @@ __all__ = [
     "how_to_make",
     "open_chroma",
     "refused_database",
+    "stored_vectors",
     "use_embedded_chroma",
 ]
