@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import warnings
 import zlib
@@ -15,12 +16,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from leafspan import BM25, Document, Embedder, HierarchicalSplitter, Hybrid, Index, InvalidArgument, Tree, Vector, chunks_of
+from leafspan.cli import app
 from leafspan.errors import DamagedIndex, IndexMismatch
-from leafspan.flows import Call
+from leafspan.flows import Call, run
 from leafspan.flows import _flow as flow_module
 from leafspan.indexing import _copying, _editions
+from leafspan.store import Editions
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
 from tests.indexing.test_copying import everything, place
 from tests.profiles import THOROUGH, quick
@@ -334,3 +338,52 @@ async def test_the_asynchronous_twins_do_the_same(tmp_path: Path):
     assert (await index.areembed(NEW, progress=False)).switched
     check_as_made_anew(index, anew)
     assert await index.adelete_spare() == "kb"
+
+
+def ran(*arguments: str) -> str:
+    done = CliRunner().invoke(app, ["reembed", *arguments])
+    assert done.exit_code == 0, done.output
+    return " ".join(done.stdout.split())
+
+
+def test_the_command_shows_the_price_switches_and_deletes(tmp_path: Path):
+    kb, config = str(tmp_path / "kb"), tmp_path / "wide.yaml"
+    Index.open(kb, splitter=SPLITTER).add(DOCUMENTS)
+    config.write_text("splitter:\n  leaf_words: 30\n  parent_words: [60]\n")
+    name = "tests.indexing.test_reembedding:NEW"
+    assert "3 documents, 37 texts to embed; nothing was written" in ran("--kb", kb, "--embedder", name, "--dry-run")
+    assert "as the edition kb.2, which answers no questions yet" in ran("--kb", kb, "--embedder", name, "--no-switch")
+    done = json.loads(ran("--kb", kb, "--embedder", name, "--json"))
+    assert done == {"edition": "kb.2", "documents": 3, "texts": 0, "switched": True}
+    assert "the spare edition kb was deleted" in ran("--kb", kb, "--delete-spare")
+    assert json.loads(ran("--kb", kb, "--delete-spare", "--json")) == {"deleted": None}
+    assert "the edition kb.3 answers questions now" in ran("--kb", kb, "--embedder", name, "--config", str(config))
+    with Index.open(kb, embedder=NEW) as index:
+        assert "leaf_words=30" in index.stats().splitter
+    refused = CliRunner().invoke(app, ["reembed", "--kb", kb, "--delete-spare", "--dry-run"])
+    assert refused.exit_code == 2
+    # Without --embedder it would be the bundled one, which did not make the index.
+    missing = CliRunner().invoke(app, ["reembed", "--kb", kb, "--config", str(config)])
+    assert "the index was made with the embedder hashing 24" in " ".join(missing.output.split())
+
+
+def test_retrievers_of_both_hosts_follow_the_switch(tmp_path: Path):
+    from langchain_ext import HybridRetriever
+    from llamaindex_ext import HybridRetriever as OfNodes
+
+    index = filled({"path": tmp_path / "kb"})
+    documents, nodes = HybridRetriever(index=index, k=2), OfNodes(index, similarity_top_k=2)
+    index.reembed(NEW, progress=False)
+    index.add(Document("late", "Karl von Frisch decoded the dance late."))
+    assert "late" in {each.id.partition("#")[0] for each in documents.invoke("Who decoded the dance late?")}
+    assert "late" in {each.node.node_id.partition("#")[0] for each in nodes.retrieve("Who decoded the dance late?")}
+
+
+def test_an_index_that_a_server_made_is_refused_in_its_folder(tmp_path: Path):
+    with Index.open(tmp_path / "kb", embedder=OLD) as index:
+        index.add(DOCUMENTS)
+        index._store._was_served = True  # type: ignore[union-attr]
+        with pytest.raises(
+            InvalidArgument, match="was made by a server, and such an index cannot be embedded anew: copy it"
+        ):
+            run(index._store.record_editions(Editions("kb")))
