@@ -153,7 +153,9 @@ class RowsFile:
             # The plus keeps SQLite from looking through all documents of the index for the newer rows.
             query = f"select number, {_COLUMNS} from rows where +owner = ? and number > ? order by number"
             newer = database.execute(query, (owner, earlier.upto)).fetchall()
+            (last,) = database.execute("select coalesce(max(number), 0) from rows").fetchone()
         rows = earlier.changed_by(newer)
+        rows.upto = max(rows.upto, last)  # rows of the folder's other indexes are not looked at again
         return rows.checked() if checked else rows
 
     def packed(self, numbers: Collection[int]) -> dict[int, bytes]:

@@ -1,0 +1,179 @@
+"""An index that is embedded anew while others ask: is an answer late or mixed, and what is left after kills?
+
+    python benchmarks/reembedding.py [--leaves 100000] [--kills 10]
+
+One process embeds the index anew, and is killed again and again at a random time. Another one asks questions, and compares
+the scores with those of the old embedder. So that both are measured in one run, the first process is stopped for a few
+seconds again and again: the times of questions while it works are compared with those while it is stopped. At the end the
+index is compared with one that was made with the new embedder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from corpus import WORDLLAMA
+from shuffled import shuffled_questions, shuffled_texts
+
+from leafspan import Document, Embedder, Hybrid, Index, Vector
+from leafspan.flows import run
+from leafspan.indexing import _copying
+from leafspan.store import read_consistently
+
+LEAVES_OF_A_DOCUMENT = 32
+WINDOW = 3.0  # seconds in which the process works, and then is stopped
+PAUSE = 0.02  # seconds between two questions
+TOLERANCE = 1e-4
+
+
+def turned(texts: list[str]) -> Any:
+    """WordLlama's vectors with their numbers in another order, and half of them with another sign."""
+    vectors = np.asarray(WORDLLAMA.documents(texts))
+    return np.roll(vectors, 7, axis=1) * np.where(np.arange(vectors.shape[1]) % 2, 1, -1)
+
+
+def turned_questions(texts: list[str]) -> Any:
+    return turned(texts)
+
+
+OTHER = Embedder("turned WordLlama", turned, turned_questions, local=True)
+
+
+def documents(leaves: int) -> Iterator[Document]:
+    texts = shuffled_texts(leaves // LEAVES_OF_A_DOCUMENT + 1, random.Random(1))
+    for number, text in enumerate(texts):
+        yield Document(f"d{number}", text)
+
+
+def ask(folder: str) -> None:
+    """Ask until the process is ended, and print for each question when it began, how long it took, and what is wrong."""
+    questions = shuffled_questions(200, random.Random(2))
+    with Index.open(folder) as index, warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        index.warm()
+        for number in range(10**9):
+            question = questions[number % len(questions)]
+            began = time.monotonic()
+            index.retrieve(question, Hybrid(), k=5)
+            took = time.monotonic() - began
+            wrong = 0
+            if number % 10 == 0:
+                passages = index.retrieve(question, Vector(), k=5)
+                query = np.asarray(WORDLLAMA.queries([question]))[0]
+                vectors = np.asarray(WORDLLAMA.documents([each.text for each in passages]))
+                scores = vectors @ query / np.linalg.norm(vectors, axis=1) / np.linalg.norm(query)
+                wrong = int((np.abs(scores - [each.score for each in passages]) > TOLERANCE).sum()) + (len(passages) < 5)
+            print(json.dumps([began, took, wrong]), flush=True)
+            time.sleep(PAUSE)
+
+
+def started(*arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen([sys.executable, __file__, *arguments], stdout=subprocess.PIPE, text=True)
+
+
+def killed_again_and_again(folder: str, kills: int, chance: random.Random) -> tuple[int, list[tuple[float, float, bool]]]:
+    """Embed anew. Return the number of kills, and the windows of time in which the process worked, and was stopped."""
+    windows: list[tuple[float, float, bool]] = []
+    done = 0
+    while True:
+        worker = started("--reembed", folder)
+        left = chance.uniform(4, 12) if done < kills else float("inf")
+        while worker.poll() is None:
+            for works in (True, False):
+                worker.send_signal(signal.SIGCONT if works else signal.SIGSTOP)
+                began = time.monotonic()
+                seconds = min(WINDOW, left) if works else WINDOW
+                while worker.poll() is None and time.monotonic() < began + seconds:
+                    time.sleep(0.01)
+                windows.append((began + 0.2, time.monotonic() - 0.2, works))
+                left -= seconds if works else 0
+                if left <= 0 or worker.poll() is not None:
+                    break
+            if left <= 0:
+                worker.kill()
+                worker.wait()
+                done += 1
+        worker.wait()
+        if worker.returncode == 0:
+            return done, windows
+
+
+def same(index: Index, anew: Index) -> bool:
+    """Whether rows, texts, places and vectors are equal."""
+
+    def stored(each: Index, ids: list[str]) -> list[Any]:
+        read = partial(_copying._documents, source=each._store, ids=ids)
+        return sorted(run(read_consistently(each._store, read)), key=lambda document: document.row.document_id)
+
+    ids = [each.id for each in anew.documents()]
+    for start in range(0, len(ids), 500):
+        some = ids[start : start + 500]
+        for one, other in zip(stored(index, some), stored(anew, some), strict=True):
+            if one[1:3] != other[1:3] or one.row.checksums != other.row.checksums or one.row.hash != other.row.hash:
+                return False
+            if not np.allclose(one.vectors, other.vectors, atol=1e-6):
+                return False
+    return index.count() == anew.count()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--leaves", type=int, default=100_000)
+    parser.add_argument("--kills", type=int, default=10)
+    parser.add_argument("--ask", help=argparse.SUPPRESS)
+    parser.add_argument("--reembed", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.ask:
+        ask(arguments.ask)
+        return 0
+    if arguments.reembed:
+        with Index.open(arguments.reembed) as index:
+            index.reembed(OTHER, progress=False)
+        return 0
+    with tempfile.TemporaryDirectory() as place:
+        folder = str(Path(place) / "kb")
+        with Index.open(folder) as index:
+            index.add(documents(arguments.leaves), progress=False)
+            index.warm()
+            print(f"{index.stats().leaves:,} leaves in {index.count():,} documents")
+        asking = started("--ask", folder)
+        assert asking.stdout is not None
+        asking.stdout.readline()  # it is warm
+        kills, windows = killed_again_and_again(folder, arguments.kills, random.Random(1))
+        asking.terminate()
+        answers = [json.loads(line) for line in asking.stdout.read().splitlines() if line.endswith("]")]
+        times: dict[bool, list[float]] = {True: [], False: []}
+        for began, took, _ in answers:
+            for start, end, works in windows:
+                if start <= began and began + took <= end:
+                    times[works].append(took)
+        wrong = sum(each[2] for each in answers)
+        print(f"{kills} kills; {len(answers):,} questions, {wrong} passages with another score than by the old vectors")
+        for name, of in (
+            ("median", statistics.median),
+            ("95th percentile", lambda each: statistics.quantiles(each, n=20)[-1]),
+        ):
+            beside, alone = of(times[True]), of(times[False])
+            print(f"{name} of a question's time, beside the reembedding over while it is stopped: {beside / alone:.2f}")
+        with Index.open(folder, embedder=OTHER) as index, Index.open(Path(place) / "anew", embedder=OTHER) as anew:
+            anew.add(documents(arguments.leaves), progress=False)
+            print(f"equal to an index that was made anew: {same(index, anew)}; check finds {index.check(quick=True)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
