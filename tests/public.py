@@ -10,6 +10,7 @@ from leafspan import (
     engines,
     errors,
     files,
+    indexing,
     lab,
     private,
     sources,
@@ -26,7 +27,7 @@ from leafspan.indexing import adopting
 WHOLE = (leafspan, strategies, lab, sources, private)
 """Public modules; each of their names is public."""
 
-IN_PARTS = (errors, trace, trees, values, adopting, engines, postgres, files, splitting, testing)
+IN_PARTS = (errors, trace, trees, values, indexing, adopting, engines, postgres, files, splitting, testing)
 """Modules whose public names are the names that the reference shows."""
 
 STRATEGIES: dict[str, type[Strategy]] = {

@@ -306,6 +306,23 @@ def test_indexes_and_databases_share_the_file(tmp_path: Path):
     assert other.find("kb") is not None
 
 
+def test_rows_of_other_indexes_are_not_looked_at_again(tmp_path: Path):
+    """A reader asks after each change in the folder: with what another index got meanwhile, that must not take longer."""
+    file = rows_file(tmp_path)
+    for name in ("kb", "other"):
+        file.make(name, f"leaves of {name}", {"leafspan": "{}"})
+    file.write("kb", {"a": Row("a", "hash", VERSIONS[0], 2).packed})
+    rows = file.read("kb")
+    file.write("other", {str(number): Row(str(number), "hash", VERSIONS[0], 2).packed for number in range(50)})
+    assert file.read("kb", rows) is rows
+    assert rows is not None
+    assert rows.upto == 51
+    file.write("kb", {"b": Row("b", "hash", VERSIONS[0], 2).packed})
+    changed = file.read("kb", rows)
+    assert changed is not None
+    assert (sorted(changed), changed.upto) == (["a", "b"], 52)
+
+
 @pytest.mark.parametrize("cut", [0, 1, 50, 5_000])
 def test_a_file_that_was_cut_off_is_damage(tmp_path: Path, cut: int):
     written = Written(tmp_path, {f"d{n}": Row(f"d{n}", "hash", VERSIONS[0], 2) for n in range(99)})
