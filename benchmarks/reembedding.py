@@ -1,9 +1,9 @@
-"""An index that is embedded anew while others ask: is an answer late or mixed, and what is left after kills?
+"""An index that is re-embedded while others ask: is an answer late or mixed, and what is left after kills?
 
     python benchmarks/reembedding.py [--leaves 100000] [--kills 10]
 
-One process embeds the index anew, and is killed again and again at a random time. Another one asks questions, and compares
-the scores with those of the old embedder. So that both are measured in one run, the first process is stopped for a few
+One process re-embeds the index, and is killed again and again at a random time. Another one asks questions, and compares
+the scores with the old embedder's scores. So that both are measured in one run, the first process is stopped for a few
 seconds again and again: the times of questions while it works are compared with those while it is stopped. At the end the
 index is compared with one that was made with the new embedder.
 """
@@ -86,7 +86,7 @@ def started(*arguments: str) -> subprocess.Popen[str]:
 
 
 def killed_again_and_again(folder: str, kills: int, chance: random.Random) -> tuple[int, list[tuple[float, float, bool]]]:
-    """Embed anew. Return the number of kills, and the windows of time in which the process worked, and was stopped."""
+    """Re-embed. Return the number of kills, and the windows of time in which the process worked, and was stopped."""
     windows: list[tuple[float, float, bool]] = []
     done = 0
     while True:
@@ -112,22 +112,22 @@ def killed_again_and_again(folder: str, kills: int, chance: random.Random) -> tu
             return done, windows
 
 
-def same(index: Index, anew: Index) -> bool:
+def same(index: Index, fresh: Index) -> bool:
     """Whether rows, texts, places and vectors are equal."""
 
     def stored(each: Index, ids: list[str]) -> list[Any]:
         read = partial(_copying._documents, source=each._store, ids=ids)
         return sorted(run(read_consistently(each._store, read)), key=lambda document: document.row.document_id)
 
-    ids = [each.id for each in anew.documents()]
+    ids = [each.id for each in fresh.documents()]
     for start in range(0, len(ids), 500):
         some = ids[start : start + 500]
-        for one, other in zip(stored(index, some), stored(anew, some), strict=True):
+        for one, other in zip(stored(index, some), stored(fresh, some), strict=True):
             if one[1:3] != other[1:3] or one.row.checksums != other.row.checksums or one.row.hash != other.row.hash:
                 return False
             if not np.allclose(one.vectors, other.vectors, atol=1e-6):
                 return False
-    return index.count() == anew.count()
+    return index.count() == fresh.count()
 
 
 def main() -> int:
@@ -169,9 +169,9 @@ def main() -> int:
         ):
             beside, alone = of(times[True]), of(times[False])
             print(f"{name} of a question's time, beside the reembedding over while it is stopped: {beside / alone:.2f}")
-        with Index.open(folder, embedder=OTHER) as index, Index.open(Path(place) / "anew", embedder=OTHER) as anew:
-            anew.add(documents(arguments.leaves), progress=False)
-            print(f"equal to an index that was made anew: {same(index, anew)}; check finds {index.check(quick=True)}")
+        with Index.open(folder, embedder=OTHER) as index, Index.open(Path(place) / "fresh", embedder=OTHER) as fresh:
+            fresh.add(documents(arguments.leaves), progress=False)
+            print(f"equal to an index that is new: {same(index, fresh)}; check finds {index.check(quick=True)}")
     return 0
 
 

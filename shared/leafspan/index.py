@@ -366,7 +366,7 @@ class Index(View):
         dry_run: bool = False,
         progress: bool | None = None,
     ) -> Flow[Reembedded]:
-        """Embed all documents anew, with another embedder or other leaves, while questions go on with the old vectors.
+        """Embed all documents again, with another embedder or other leaves, while questions go on with the old vectors.
 
         The new vectors form another edition of the index. When it has all documents, it takes the place of the old one in
         one step. The old one is then the spare edition, until ``delete_spare`` deletes it. To put it back, call
@@ -393,7 +393,7 @@ class Index(View):
         Raises:
             InvalidArgument: if an option is out of its range, the index is empty, or it has a spare edition with another
                 embedder or other options.
-            IndexMismatch: if another process has embedded the index anew after it was opened.
+            IndexMismatch: if another process has re-embedded the index after it was opened.
             WriterBusy: if another writer holds the index for longer than the timeout.
         """
         check_flag("switch", switch)
@@ -427,10 +427,10 @@ class Index(View):
         """Delete the spare edition that ``reembed`` has left, with its vectors.
 
         Returns:
-            The name of the edition, or None if there was none.
+            The name of the edition, or None without a spare edition.
 
         Raises:
-            IndexMismatch: if another process has embedded the index anew after it was opened.
+            IndexMismatch: if another process has re-embedded the index after it was opened.
             WriterBusy: if another writer holds the index for longer than the timeout.
         """
         return indexing.delete_spare(self._store, self._timeout)

@@ -1,4 +1,4 @@
-"""Embedding an index anew: while others ask and write, after an interruption at any call, there and back, in every store."""
+"""Re-embedding an index: while others ask and write, after an interruption at any call, there and back, in every store."""
 
 from __future__ import annotations
 
@@ -60,13 +60,13 @@ def filled(there: dict[str, Any], embedder: Embedder = OLD, **options: Any) -> I
     return index
 
 
-def check_as_made_anew(index: Index, anew: Index, *, versions: bool = True) -> None:
-    """Check that the same is stored of both. Leaves that were cut anew have other versions than those of a new index."""
-    found, wanted = everything(index), everything(anew)
+def check_as_new(index: Index, fresh: Index, *, versions: bool = True) -> None:
+    """Check that the same is stored of both. Leaves that were cut again have other versions than a new index's leaves."""
+    found, wanted = everything(index), everything(fresh)
     if not versions:
-        assert replace(index.stats(), spare=None) == anew.stats()
+        assert replace(index.stats(), spare=None) == fresh.stats()
         assert [(each.text, each.start, each.headings) for each in index.leaves()] == [
-            (each.text, each.start, each.headings) for each in anew.leaves()
+            (each.text, each.start, each.headings) for each in fresh.leaves()
         ]
         return
     assert found.keys() == wanted.keys()
@@ -93,11 +93,11 @@ def suppress_warnings() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("kind", quick(2, reversed(STORES)))
-def test_an_index_that_was_embedded_anew_is_one_that_was_made_anew(
+def test_an_index_that_was_embedded_again_is_like_a_new_one(
     place: Callable[[str], dict[str, Any]], tmp_path: Path, kind: str
 ):
     there = place(kind) | ({} if kind == "folder" else {"cache_dir": tmp_path / "cache"})
-    index, anew = filled(there), filled({"path": tmp_path / "anew"}, NEW)
+    index, fresh = filled(there), filled({"path": tmp_path / "fresh"}, NEW)
     before = answers(index)
     planned = index.reembed(NEW, dry_run=True)
     made = index.reembed(NEW, switch=False, progress=False)
@@ -105,16 +105,16 @@ def test_an_index_that_was_embedded_anew_is_one_that_was_made_anew(
     assert planned == made
     assert answers(index) == before
     with Index.open(**there, name=made.edition, embedder=NEW) as spare:
-        assert answers(spare) == answers(anew)
-        with pytest.raises(IndexMismatch, match=r"'kb\.2' is the spare edition of an index that was embedded anew"):
+        assert answers(spare) == answers(fresh)
+        with pytest.raises(IndexMismatch, match=r"'kb\.2' is the spare edition of an index that was re-embedded"):
             spare.add(Document("a", "A."))
     index.add(Document("late", "It came late."))
-    anew.add(Document("late", "It came late."))
+    fresh.add(Document("late", "It came late."))
     assert index.reembed(NEW, progress=False) == type(made)("kb.2", 5, 1, True)
-    check_as_made_anew(index, anew)
-    assert answers(index) == answers(anew)
+    check_as_new(index, fresh)
+    assert answers(index) == answers(fresh)
     with Index.open(**there, embedder=NEW) as again:
-        assert answers(again) == answers(anew)
+        assert answers(again) == answers(fresh)
         assert again.add([*DOCUMENTS, Document("more", "More of it.")]).added == ("more",)
         assert again.delete_spare() == "kb"
         assert again.delete_spare() is None
@@ -135,10 +135,10 @@ def test_the_old_vectors_are_put_back_and_only_changes_are_embedded(
     index.delete([DOCUMENTS[1].id])
     back = index.reembed(OLD, progress=False)
     assert (back.edition, back.texts, back.switched) == ("kb", 1, True)
-    anew = filled({"path": tmp_path / "anew"})
-    anew.add(Document("late", "It came late."))
-    anew.delete([DOCUMENTS[1].id])
-    check_as_made_anew(index, anew)
+    fresh = filled({"path": tmp_path / "fresh"})
+    fresh.add(Document("late", "It came late."))
+    fresh.delete([DOCUMENTS[1].id])
+    check_as_new(index, fresh)
     assert index.reembed(OLD, progress=False).texts == 0
 
 
@@ -153,7 +153,7 @@ def test_what_was_open_goes_on_with_its_vectors_and_writes_no_more(
         before = answers(other)
         index.reembed(NEW, progress=False)
         with pytest.warns(
-            RuntimeWarning, match="was embedded anew: this process goes on with the vectors that it had opened"
+            RuntimeWarning, match="was re-embedded: this process goes on with the vectors that it had opened"
         ):
             assert answers(other) == before
         for write in (
@@ -178,9 +178,9 @@ def test_what_was_open_goes_on_with_its_vectors_and_writes_no_more(
 
 
 def test_the_trees_come_along_unless_the_leaves_are_others(tmp_path: Path):
-    index, anew = filled({"path": tmp_path / "kb"}), filled({"path": tmp_path / "anew"}, NEW)
+    index, fresh = filled({"path": tmp_path / "kb"}), filled({"path": tmp_path / "fresh"}, NEW)
     index.build_tree(progress=False)
-    anew.build_tree(progress=False)
+    fresh.build_tree(progress=False)
     index.reembed(NEW, progress=False)
     assert [each.text for each in index.summaries()] != []
     assert index.check() == []
@@ -196,13 +196,13 @@ def test_the_trees_come_along_unless_the_leaves_are_others(tmp_path: Path):
 @pytest.mark.parametrize("kind", quick(1, STORES))
 def test_other_leaves_are_those_of_a_new_index(place: Callable[[str], dict[str, Any]], tmp_path: Path, kind: str):
     there = place(kind)
-    index, anew = filled(there), filled({"path": tmp_path / "anew"}, splitter=WIDE, context_sentences=1)
+    index, fresh = filled(there), filled({"path": tmp_path / "fresh"}, splitter=WIDE, context_sentences=1)
     ids = {each.id for each in index.leaves()}
     planned = index.reembed(splitter=WIDE, context_sentences=1, dry_run=True)
     made = index.reembed(splitter=WIDE, context_sentences=1, progress=False)
     assert (made.texts, made.switched) == (planned.texts, True)
-    check_as_made_anew(index, anew, versions=False)
-    assert answers(index) == answers(anew)
+    check_as_new(index, fresh, versions=False)
+    assert answers(index) == answers(fresh)
     # An id that was cited before must not name another text.
     assert {each.id.rpartition("#")[0] for each in index.leaves()}.isdisjoint(
         {id_.rpartition("#")[0] for id_ in ids if not id_.startswith("chunks")}
@@ -224,13 +224,13 @@ def test_files_keep_their_pages_headings_and_lines_with_other_leaves(tmp_path: P
     )
     with (
         Index.open(tmp_path / "kb", embedder=OLD) as index,
-        Index.open(tmp_path / "anew", embedder=OLD, splitter=WIDE) as anew,
+        Index.open(tmp_path / "fresh", embedder=OLD, splitter=WIDE) as fresh,
     ):
         index.sync(source)
-        anew.sync(source)
+        fresh.sync(source)
         index.reembed(splitter=WIDE, progress=False)
         found = [(each.text, each.headings, each.lines) for each in index.leaves()]
-        assert found == [(each.text, each.headings, each.lines) for each in anew.leaves()]
+        assert found == [(each.text, each.headings, each.lines) for each in fresh.leaves()]
         synced = index.sync(source)
         assert (synced.added, synced.replaced, synced.deleted) == ((), (), ())
 
@@ -256,7 +256,7 @@ def test_after_an_interruption_at_any_call_it_goes_on(
 ):
     """Before and after each call: questions are answered with one of both, and nothing is lost."""
     monkeypatch.setattr(_copying, "_GROUP", 8)
-    anew = filled({"path": tmp_path / "anew"}, NEW)
+    fresh = filled({"path": tmp_path / "fresh"}, NEW)
     perform, old = flow_module._perform, None
     there = place(kind)
     if kind == "folder":
@@ -281,11 +281,11 @@ def test_after_an_interruption_at_any_call_it_goes_on(
         with Index.open(**there) as looking:
             is_new = looking.stats().embedder == NEW.name
         with Index.open(**there, embedder=NEW if is_new else OLD) as again:
-            assert answers(again) == (answers(anew) if is_new else old), step
+            assert answers(again) == (answers(fresh) if is_new else old), step
             again.add(Document("late", "It came late."))
             again.delete(["late"])
             again.reembed(NEW, progress=False)
-            check_as_made_anew(again, anew)
+            check_as_new(again, fresh)
             assert again.check() == []
             assert again.delete_spare() == "kb"
             assert again.check() == []
@@ -308,9 +308,9 @@ def test_what_changes_during_the_last_step_is_embedded_too(tmp_path: Path, monke
     assert index.count() == 6
 
 
-def test_what_cannot_be_embedded_anew_is_refused_before_anything_is_written(tmp_path: Path):
+def test_what_cannot_be_embedded_again_is_refused_before_anything_is_written(tmp_path: Path):
     empty = Index.open(tmp_path / "empty", embedder=OLD)
-    with pytest.raises(InvalidArgument, match="an index without documents has nothing to embed anew"):
+    with pytest.raises(InvalidArgument, match="an index without documents has nothing to re-embed"):
         empty.reembed(NEW)
     index = filled({"path": tmp_path / "kb"})
     with pytest.raises(InvalidArgument, match="embedder must be"):
@@ -334,9 +334,9 @@ def test_what_cannot_be_embedded_anew_is_refused_before_anything_is_written(tmp_
 
 
 async def test_the_asynchronous_twins_do_the_same(tmp_path: Path):
-    index, anew = filled({"path": tmp_path / "kb"}), filled({"path": tmp_path / "anew"}, NEW)
+    index, fresh = filled({"path": tmp_path / "kb"}), filled({"path": tmp_path / "fresh"}, NEW)
     assert (await index.areembed(NEW, progress=False)).switched
-    check_as_made_anew(index, anew)
+    check_as_new(index, fresh)
     assert await index.adelete_spare() == "kb"
 
 
@@ -383,7 +383,5 @@ def test_an_index_that_a_server_made_is_refused_in_its_folder(tmp_path: Path):
     with Index.open(tmp_path / "kb", embedder=OLD) as index:
         index.add(DOCUMENTS)
         index._store._was_served = True  # type: ignore[union-attr]
-        with pytest.raises(
-            InvalidArgument, match="was made by a server, and such an index cannot be embedded anew: copy it"
-        ):
+        with pytest.raises(InvalidArgument, match="was made by a server, and such an index cannot be re-embedded: copy it"):
             run(index._store.record_editions(Editions("kb")))

@@ -1,4 +1,4 @@
-"""An index is embedded anew in a simulated world: the process is killed at any point, beside readers and a writer."""
+"""An index is re-embedded in a simulated world: the process is killed at any point, beside readers and a writer."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class KilledOnce(Choices):
         return 2 if point == self._kill else super().at(point) | 1 if super().at(point) else 0
 
 
-class Anew:
+class Reembedding:
     """One run: the reembedding, a writer that opens the index again when it must, and a reader that never does."""
 
     def __init__(self, store: str, place: int, folder: Path) -> None:
@@ -176,9 +176,9 @@ def run_killed_at(store: str, place: int) -> bool:
     folder = Path(tempfile.mkdtemp(prefix="simulation-", dir=_MEMORY if _MEMORY.is_dir() else None))
     gc.disable()
     try:
-        anew = Anew(store, place, folder)
-        assert anew.report() == (), f"{store}: killed at point {place}"
-        return anew.killed
+        fresh = Reembedding(store, place, folder)
+        assert fresh.report() == (), f"{store}: killed at point {place}"
+        return fresh.killed
     finally:
         gc.enable()
         shutil.rmtree(folder, ignore_errors=True)

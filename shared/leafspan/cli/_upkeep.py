@@ -140,7 +140,7 @@ def reembed(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Embed all documents anew, while questions go on with the old vectors, and then switch to the new ones.
+    """Embed all documents again, while questions go on with the old vectors, and then switch to the new ones.
 
     The configuration may set the embedder, splitter, context_sentences and title_weight. To continue after a failure, run
     the command again. To put the old vectors back, run it with the old embedder.

@@ -48,10 +48,10 @@ class OpenOptions:
 
     def with_others(self, others: OpenOptions) -> OpenOptions:
         """Return the same with the options that others give."""
-        return replace(self, **others.given)
+        return replace(self, **others.values)
 
     @property
-    def given(self) -> dict[str, Any]:
+    def values(self) -> dict[str, Any]:
         """The options that are given, by name."""
         return {each.name: value for each in fields(self) if (value := getattr(self, each.name)) is not None}
 
@@ -99,7 +99,7 @@ class IndexSettings:
 
     def changed(self, options: OpenOptions, record: Mapping[str, Any]) -> tuple[IndexSettings, dict[str, Any]]:
         """Return the settings, and how they are stored, with the given options instead of the recorded ones."""
-        settings = replace(self, **options.given)
+        settings = replace(self, **options.values)
         kept = [name for name in ("splitter", "analyzer") if getattr(settings, name) is None]
         made = settings.record()
         return settings, made | {name: record[name] for name in record if name.removesuffix("_options") in kept}

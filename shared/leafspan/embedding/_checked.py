@@ -149,7 +149,7 @@ class CheckedEmbedder:
             raise IndexMismatch(
                 f"the index was made with the embedder {identity.name} ({identity.dimension} dimensions), it cannot go "
                 f"on with {self.embedder.name} ({len(probe)} dimensions), whose vectors differ: open the index with "
-                "embedder= (on the command line --embedder) the one it was made with, or embed it anew (reembed)"
+                "embedder= (on the command line --embedder) the one it was made with, or re-embed it (reembed)"
             )
         self._identity = identity
         return identity

@@ -71,7 +71,7 @@ def copy_store(
     """Copy a store's content into another one that has no other writer. Documents that the source has not are deleted.
 
     Documents that change meanwhile are read again, until both stores have the same rows, which contain all checksums.
-    With a recipe, they are made from the source's documents, and the last number is that of the embedded texts.
+    With a recipe, they are made from the source's documents, and the last number counts the embedded texts.
     """
     if recipe is None and (identity := (yield from source.embedder())) is not None:
         yield from record_embedder(target, identity, timeout=timeout)
@@ -102,7 +102,7 @@ def copy_store(
 def differences(
     source: Store, target: Store | None, recipe: Recipe | None
 ) -> Flow[tuple[Mapping[str, Row], list[Row], list[Row]]]:
-    """Return the rows that a copy should have, those of them that it has not, and its rows that it should not have."""
+    """Return the rows that a copy should have, which of these rows it lacks, and which rows it has too many."""
     key = (lambda row: row) if recipe is None else recipe.key
     wanted = {id_: _copied(row, source) for id_, row in (yield from _rows(source)).items()}
     copied = {} if target is None else (yield from _rows(target))

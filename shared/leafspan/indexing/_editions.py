@@ -1,4 +1,4 @@
-"""Embedding an index anew: another edition gets the same documents with other vectors or leaves, and takes its place."""
+"""Re-embedding an index: another edition gets the same documents with other vectors or leaves, and takes its place."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Reembedded:
 
 @dataclass(frozen=True, slots=True)
 class Reembedding:
-    """An index, and how to embed it anew."""
+    """An index, and how to re-embed it."""
 
     store: Store
     trees: Trees
@@ -54,7 +54,7 @@ class Reembedding:
         store = self.store
         editions, recorded = (yield from current_editions(store)), (yield from store.embedder())
         if recorded is None:
-            raise InvalidArgument("an index without documents has nothing to embed anew: open it with the new embedder")
+            raise InvalidArgument("an index without documents has nothing to re-embed: open it with the new embedder")
         identity = yield from self.embedder.confirm(record=True)
         assert identity is not None
         settings, record = self.settings.changed(self.options, store.settings)
@@ -116,9 +116,9 @@ class Reembedding:
 
     def _fill(self, target: Store, trees: Trees, recipe: Recipe, show: bool | None) -> Flow[tuple[int, int]]:
         """Write what an edition lacks, with the trees unless their leaves are gone. Return its documents and new texts."""
-        how: dict[str, Any] = {"timeout": self.timeout, "show": show, "what": "Embedding anew"}
+        how: dict[str, Any] = {"timeout": self.timeout, "show": show, "what": "Re-embedding"}
         documents, _, texts = yield from copy_store(self.store, target, recipe, **how)
-        own = None if recipe.cuts_anew else (yield from self.trees.existing())
+        own = None if recipe.has_other_leaves else (yield from self.trees.existing())
         if own is not None:
             copies = (yield from trees.created()).store
             yield from copy_texts(own.store, copies, timeout=self.timeout)

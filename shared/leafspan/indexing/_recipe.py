@@ -32,11 +32,11 @@ class Prepared(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How an edition's documents are made from those of another one."""
+    """How an edition's documents are made from another edition's documents."""
 
     settings: IndexSettings
     embed: Embed
-    cuts_anew: bool  # whether its leaves are others
+    has_other_leaves: bool  # whether its leaves are others
 
     @property
     def of_summaries(self) -> Recipe:
@@ -46,11 +46,13 @@ class Recipe:
     def key(self, row: Row) -> object:
         """Return what is equal in the rows of a document and of the one that is made from it."""
         extra = {key: value for key, value in row.extra.items() if key != COPIED_KEY}
-        return (row.hash, extra) if self.cuts_anew else replace(row, leftovers=(), extra=extra)
+        return (row.hash, extra) if self.has_other_leaves else replace(row, leftovers=(), extra=extra)
 
     def prepared(self, source: Store, ids: Sequence[str]) -> Flow[list[Prepared]]:
         """Return documents with the texts to embed, without documents that are gone."""
-        return read_consistently(source, partial(self._cut if self.cuts_anew else self._copied, source=source, ids=ids))
+        return read_consistently(
+            source, partial(self._cut if self.has_other_leaves else self._copied, source=source, ids=ids)
+        )
 
     def embedded(self, prepared: Sequence[Prepared]) -> Flow[list[DocumentToWrite]]:
         texts = [text for each in prepared for text in each.texts]
@@ -85,7 +87,7 @@ class Recipe:
             records = yield from reader.fetch_records(row.record_ids)
             layout = _layout(row, document.text, [text for text, _ in records.values()])
             new = NewVersion(document, row.hash or hash_of(document), replace(row, hash=""), row.language)
-            split = split_document(new, self.settings, extra=row.extra, known=(layout, lines_before(row.extra)))
+            split = split_document(new, self.settings, extra=row.extra, stored_layout=(layout, lines_before(row.extra)))
             row_keys = document.metadata.keys() - next(iter(records.values()), ("", document.metadata))[1].keys()
             made.append(Prepared(split.with_vectors((), row_keys), split.texts, split.heads))
         return made

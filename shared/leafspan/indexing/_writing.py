@@ -99,15 +99,16 @@ def split_document(
     settings: IndexSettings,
     done: Callable[[int], None] = lambda _: None,
     extra: Mapping[str, Any] = MappingProxyType({}),
-    known: tuple[Layout | None, int] = (None, 0),
+    stored_layout: tuple[Layout | None, int] = (None, 0),
 ) -> SplitDocument:
     """Cut a document into leaves.
 
-    ``extra`` has further values of its row, and ``known`` the layout of a stored text and the lines before it in its file.
+    ``extra`` has further values of its row. ``stored_layout`` is the layout of a stored text, and the lines before it in its
+    file.
     """
     document, hash_, old, language = new
     version = hash_[8:16] if old is not None and old.version == hash_[:8] and old.hash != hash_ else hash_[:8]
-    layout, before = known
+    layout, before = stored_layout
     if isinstance(document, FileDocument):
         extra = {**extra, **file_values(document)}
         layout, before = document.layout or layout_of(document.text, document.markup), document.lines_before

@@ -68,7 +68,7 @@ class EngineStore:
     ) -> None:
         self._engine = engine
         self.name = name
-        self.base = base  # the name of the index, which is that of its first edition
+        self.base = base  # the name of the index, and of its first edition
         self._may_write_spare = may_write_spare
         self._was_spare = position.is_spare or may_write_spare
         self._freshness = freshness
@@ -95,7 +95,7 @@ class EngineStore:
         self._mutex = threading.Lock()
         self.copies: Copies | None = None
         self._log = LogWriter(manifest)
-        weakref.finalize(self, engine.close)  # an index that was embedded anew is left to those who still read it
+        weakref.finalize(self, engine.close)  # an index that was re-embedded is left to those who still read it
         self.last_change = LastChange(position.token)
         self._latest = _ReadCatalogue(Position(), Catalogue({}))
 

@@ -68,7 +68,7 @@ class FolderStore:
     ) -> None:
         self._folder: Folder | None = folder
         self.name = self._name = name
-        self.base = base  # the name of the index, which is that of its first edition
+        self.base = base  # the name of the index, and of its first edition
         self._may_write_spare = may_write_spare
         self._was_spare = name in folder.rows.spares or may_write_spare
         self._timeout = timeout
@@ -250,7 +250,7 @@ class FolderStore:
         """
         if self._was_served:
             raise InvalidArgument(
-                f"{self.described} was made by a server, and such an index cannot be embedded anew: copy it first (copy_to)"
+                f"{self.described} was made by a server, and such an index cannot be re-embedded: copy it first (copy_to)"
             )
         yield Call(self._open_folder().rows.record_editions, (self.base, editions), finish=True)
 
@@ -259,12 +259,12 @@ class FolderStore:
         folder = self._open_folder()
         opened = yield Call(folder.opened, (deadline_after(self._timeout),))
         files = opened.use(self._timeout)
-        there = yield from Chroma(opened.client).tables()
+        all_tables = yield from Chroma(opened.client).tables()
         stored = (yield Call(stored_vectors, (folder.path,))) or {}
         for name in family(edition):
             index = yield Call(folder.rows.find, (name,))
             yield Call(folder.rows.forget, (name,), {"keep_notes": name == self.base}, finish=True)
-            tables = {leaves_name(name), texts_name(name)} & there.keys()
+            tables = {leaves_name(name), texts_name(name)} & all_tables.keys()
             for table in sorted(tables):
                 yield Call(files.call, (opened.client.delete_collection, table), finish=True)
             # Chroma leaves the files of the vectors.

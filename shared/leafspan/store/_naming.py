@@ -58,15 +58,15 @@ def family(edition: str | None) -> list[str]:
 def spare_written(name: str) -> IndexMismatch:
     """Return the error for a write to a spare edition: what is written there would be lost with it."""
     return IndexMismatch(
-        f"{name!r} is the spare edition of an index that was embedded anew: open the index again, under its own name and "
+        f"{name!r} is the spare edition of an index that was re-embedded: open the index again, under its own name and "
         "with the embedder that it has now, to write to it"
     )
 
 
 def warn_of_spare(described: str) -> None:
-    """Warn readers of an index that was embedded anew after it was opened."""
+    """Warn readers of an index that was re-embedded after it was opened."""
     warnings.warn(
-        f"the index {described} was embedded anew: this process goes on with the vectors that it had opened, and does not "
+        f"the index {described} was re-embedded: this process goes on with the vectors that it had opened, and does not "
         "see what is written from now on; open it again, with the embedder that it has now",
         RuntimeWarning,
         stacklevel=2,
