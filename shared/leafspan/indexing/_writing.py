@@ -103,7 +103,7 @@ def split_document(
 ) -> SplitDocument:
     """Cut a document into leaves.
 
-    ``extra`` has further values of its row. ``stored_layout`` is the layout of a stored text, and the lines before it in its
+    ``extra`` has further values of its row. ``stored_layout`` is the layout of a stored text and the lines before it in its
     file.
     """
     document, hash_, old, language = new
