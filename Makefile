@@ -83,6 +83,7 @@ benchmarks: .venv/dev ## Measure everything: make benchmarks DATA=FOLDER
 	$(BIN)/python benchmarks/tree.py --data "$(DATA)"
 	$(BIN)/python benchmarks/themes.py
 	$(BIN)/python benchmarks/quality.py --data "$(DATA)"
+	$(BIN)/python benchmarks/typing_errors.py
 	$(BIN)/python benchmarks/choosing.py --data "$(DATA)"
 	$(BIN)/python benchmarks/choosing.py --data "$(DATA)" --other-embedders
 	$(BIN)/python benchmarks/calibration.py --data "$(DATA)"

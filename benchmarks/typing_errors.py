@@ -3,8 +3,8 @@
     python benchmarks/typing_errors.py
 
 In each word of five letters and more of the questions in benchmarks/sample, a letter is left out, added, replaced or
-swapped with the next one. A figure is the share of questions whose answer is in the first 150, 300, 600 and 1,200
-words; for scifact, nDCG@10.
+swapped with the next one. ``Hybrid as written`` has the option ``spelling=False``. A figure is the share of questions whose
+answer is in the first 150, 300, 600 and 1,200 words; for scifact, nDCG@10.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
 
 from quality import NAMES, SAMPLE, measured, read
 
+from leafspan import Hybrid
+
+STRATEGIES = {**NAMES, "Hybrid as written": Hybrid(spelling=False)}
 _WORD = re.compile(r"\b[a-z]{5,}\b", re.IGNORECASE)
 
 
@@ -44,8 +47,8 @@ def main() -> None:
         documents, questions = read(path)
         chance = random.Random(5)
         wrong = [replace(each, text=with_errors(each.text, chance)) for each in questions]
-        without, with_them = measured(documents, questions), measured(documents, wrong)
-        for name in NAMES:
+        without, with_them = measured(documents, questions, STRATEGIES), measured(documents, wrong, STRATEGIES)
+        for name in STRATEGIES:
             for errors, figures in (("no", without[name]), ("yes", with_them[name])):
                 shown = " ".join(f"{each:.3f}" for each in figures)
                 print(f"{path.name.split('.')[0]:<12}{name:<20}{errors:<8}{shown}", flush=True)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import gzip
 import json
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,16 +47,18 @@ def read(path: Path) -> tuple[list[Any], list[Any]]:
     return [*documents.values()], questions
 
 
-def measured(documents: Sequence[Any], questions: Sequence[Any]) -> dict[str, list[float]]:
+def measured(
+    documents: Sequence[Any], questions: Sequence[Any], strategies: Mapping[str, Any] = NAMES
+) -> dict[str, list[float]]:
     """The figures of each strategy: recall at each budget, or nDCG@10."""
     from leafspan import Index
     from leafspan.lab import evaluate
 
     with tempfile.TemporaryDirectory() as folder, Index.open(folder, embedding_cache=False) as index:
         index.add(documents, progress=False)
-        evaluation = evaluate(index, questions, list(NAMES.values()), progress=False)
+        evaluation = evaluate(index, questions, strategies, progress=False)
     measures = [each for each in evaluation.measures if each.startswith("recall") or each == "nDCG@10"]
-    return {name: [evaluation.mean(key, measure) for measure in measures] for name, key in NAMES.items()}
+    return {name: [evaluation.mean(name, measure) for measure in measures] for name in strategies}
 
 
 def qualities() -> Iterator[tuple[str, list[float]]]:

@@ -61,7 +61,9 @@ def calls(stored: list[str]) -> Iterator[tuple[str, dict[str, object]]]:
         {"$or": [{"tenant": "b"}, {"tenant": "c"}]},
         {"operator": "NOT", "conditions": [{"field": "tenant", "operator": "==", "value": "a"}]},
     ]
-    for question, where, strategy in product([f"{SECRET} vault", "bees dance plan"], wheres, usual_strategies()):
+    for question, where, strategy in product(
+        [f"{SECRET} vault", "the danec of the bees and the xyzyz valut"], wheres, usual_strategies()
+    ):
         yield "search", {"question": question, "where": where, "strategy": strategy, "budget": 3000}
     for each in ids:
         for start, end in ((0, None), (0, 5), (10**6, None)):

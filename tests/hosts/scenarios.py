@@ -154,6 +154,7 @@ SCENARIOS = [
     Scenario("hybrid where there is an answer", "HybridRetriever", {"min_answer_probability": 0.1}),
     Scenario("hybrid with settings", "HybridRetriever", {"bm25": OKAPI, "instruction": "question: "}),
     Scenario("hybrid in a budget", "HybridRetriever", {}, {"budget": 60}),
+    Scenario("hybrid of words as they are", "HybridRetriever", {"spelling": False}),
     *(Scenario(f"hybrid filtered in {name}", "HybridRetriever", {}, {"where": it}) for name, it in OLD_OR_FOOD.items()),
     Scenario(
         "parents",

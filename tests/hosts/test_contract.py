@@ -120,6 +120,12 @@ async def test_results_explain_themselves_when_asked_and_are_otherwise_the_same(
     assert plain == [replace(result, trace=None) for result in explained]
 
 
+async def test_the_trace_says_how_a_misspelt_word_was_read(host: Host, shared_index: Index):
+    for retriever in ("BM25Retriever", "HybridRetriever", "RelevantSegmentsRetriever"):
+        [found] = await host.both(host.make(retriever, shared_index, k=1, explain=True), "Who decoded the dannce?")
+        assert '"dannce" was read as "dance"' in found.trace
+
+
 async def test_a_retriever_says_why_with_its_own_strategy_and_limits(host: Host, shared_index: Index):
     limits = {"k": 2, "where": F("topic") != "food", "min_score": 0.1}
     retriever = host.make("AutoMergingRetriever", shared_index, threshold=0.3, **limits)

@@ -166,7 +166,7 @@ def test_where_nothing_is_returned_the_nearest_documents_are_named(shared_index:
     assert str(found.why_no_answer).startswith(f"{found.why_empty}; nearest: {best.document_id!r}")
 
 
-IN_VAIN = ["zebra crossing regulations", "xyzzy", "Whree can I prchase a sinbgle bysickle?"]
+IN_VAIN = ["zebra crossing regulations", "xyzzy", "Whree can I prchase a bysickle?"]
 
 
 @pytest.mark.parametrize("question", [*IN_VAIN, QUESTION])

@@ -3,7 +3,7 @@
 from leafspan.embedding._cache import EmbeddingCache, find_cache
 from leafspan.embedding._checked import CheckedEmbedder
 from leafspan.embedding._embedder import Embed, Embedder, EmbedderIdentity, embed_in_batches, to_embedder
-from leafspan.embedding._named import default_embedder
+from leafspan.embedding._named import default_embedder, is_english
 from leafspan.embedding._vectors import (
     QUESTION_ERROR,
     Codes,
@@ -28,6 +28,7 @@ __all__ = [
     "default_embedder",
     "embed_in_batches",
     "find_cache",
+    "is_english",
     "normalize",
     "rotated",
     "signs_of",

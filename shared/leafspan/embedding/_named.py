@@ -68,7 +68,7 @@ class _WordLlama:
     def __init__(self, tokenizer: Tokenizer, vectors: Any) -> None:
         tokenizer.no_padding()
         tokenizer.no_truncation()
-        self._tokenizer = tokenizer
+        self.tokenizer = tokenizer
         self._vectors = vectors
 
     def means(self, texts: Sequence[str]) -> Any:
@@ -79,7 +79,7 @@ class _WordLlama:
         means = np.zeros((len(texts), self._vectors.shape[1]), np.float32)
         for begin in range(0, len(texts), _WORD_LLAMA_AT_ONCE):
             some = list(texts[begin : begin + _WORD_LLAMA_AT_ONCE])
-            encoded = [each.ids for each in self._tokenizer.encode_batch_fast(some, add_special_tokens=False)]
+            encoded = [each.ids for each in self.tokenizer.encode_batch_fast(some, add_special_tokens=False)]
             rows_of: defaultdict[int, list[int]] = defaultdict(list)
             for row, tokens in enumerate(encoded):
                 rows_of[len(tokens)].append(row)
@@ -89,6 +89,11 @@ class _WordLlama:
                     vectors = self._vectors[[encoded[row] for row in few]].astype(np.float32, copy=False)
                     means[begin + np.array(few)] = vectors.mean(axis=1)
         return means
+
+
+def is_english(word: str) -> bool:
+    """Whether a word, in lower case, is one of WordLlama's tokens, which have the most frequent words."""
+    return _loaded_word_llama().tokenizer.token_to_id(f"\u2581{word}") is not None
 
 
 @cache

@@ -59,6 +59,7 @@ class BM25Options:
     engine: Literal["postings", "rank-bm25"] = "postings"
     min_score: float | None = None
     summaries: bool = False
+    spelling: bool = True
 
 
 @options_of(strategies.Hybrid)
@@ -71,6 +72,7 @@ class HybridOptions:
     summaries: bool = False
     references: float = 0.8
     aliases: str | None = "aliases"
+    spelling: bool = True
 
 
 @options_of(strategies.ParentDocument)

@@ -26,6 +26,7 @@ from leafspan.lexical._leaf_words import (
 from leafspan.lexical._postings import AnotherTerm, build_postings, encode, length_of, merge_postings
 from leafspan.lexical._rank_bm25_engine import RankBM25
 from leafspan.lexical._ranking import Corpus, Scores, best, score_reached_by
+from leafspan.lexical._spelling import in_other_words, respelt
 from leafspan.lexical._terms import NodeScores, starts_of
 from leafspan.lexical._tokens import find_plain_words, other_numbers, other_writings
 from leafspan.lexical._variants import BM25Settings
@@ -49,6 +50,7 @@ __all__ = [
     "encode",
     "find_language",
     "find_plain_words",
+    "in_other_words",
     "keeps_leaf_words",
     "known_code",
     "leaf_digests",
@@ -62,6 +64,7 @@ __all__ = [
     "probe_terms",
     "read_as",
     "reading_number",
+    "respelt",
     "score_reached_by",
     "starts_of",
     "terms_digest",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from leafspan.errors import InvalidArgument
 from leafspan.flows import np
-from leafspan.lexical._postings import Postings
+from leafspan.lexical._postings import Postings, encode
 from leafspan.lexical._terms import (
     CountedLeaves,
     Group,
@@ -53,6 +54,7 @@ class Scores:
     # possible term, so that a leaf with all other terms still scores below ``ideal``. A negative idf (okapi) adds 0
     ideal: float
     leaves: int  # the number of counted leaves
+    misses: bool = False  # whether no counted leaf has one of the terms
 
     @property
     def present(self) -> Mask:
@@ -178,7 +180,8 @@ class Corpus:
         if present is not None:
             for term in terms:
                 present[term.postings.rows] = True
-        return Scores(scores, present, query_terms.ideal, counted.every.leaves)
+        misses = len(terms) < len(query_terms.terms)
+        return Scores(scores, present, query_terms.ideal, counted.every.leaves, misses)
 
     def has(self, term: str) -> bool:
         """Whether a leaf has a term; it need not be counted."""
@@ -186,6 +189,15 @@ class Corpus:
             if part.postings.place(term) is not None:
                 return True
         return False
+
+    def beginning(self, letters: str) -> set[str]:
+        """Return the terms that begin with these letters, in lower case."""
+        edges = encode(letters), encode(letters) + b"\xff"
+        terms = set()
+        for part in self.postings:
+            first, end = (bisect_left(range(part.terms), each, key=part.word) for each in edges)
+            terms |= {part.word(place).decode("utf-8", "surrogatepass") for place in range(first, end)}
+        return terms
 
     def idf(
         self, terms: Iterable[str], reading: int | None, *, settings: BM25Settings, counting: Mask | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -11,6 +11,7 @@ from math import log
 from typing import TYPE_CHECKING, Any
 
 from leafspan.checks import check_choice
+from leafspan.embedding import is_english
 from leafspan.errors import IndexMismatch
 from leafspan.flows import Call, Flow, np
 from leafspan.lexical import (
@@ -25,11 +26,13 @@ from leafspan.lexical import (
     best,
     code_of,
     find_language,
+    find_plain_words,
     keeps_leaf_words,
     other_numbers,
     other_writings,
     read_as,
     reading_number,
+    respelt,
     score_reached_by,
     terms_of_chunks,
     terms_of_question,
@@ -174,6 +177,11 @@ class LexicalIndex:
                 scores = corpus.score(terms, settings=settings, counting=counting, own=reading)
             else:
                 scores, larger, idf = corpus.score_with_nodes(terms, settings=settings, counting=counting, own=reading)
+            if scores.misses and request.spelling and not request.summaries:
+                words_read = self._respelt(question, readings, corpus, snapshot.mask(visible.select(None)))
+                if words_read:
+                    matches.append(LexicalMatches([], 0.0, respelt=words_read))
+                    continue
             if wanted is not None:
                 scores = replace(scores, marked=scores.present & wanted)
             rows = best(scores, request.count if request.scales is None else max(request.count, LEAVES), order)
@@ -255,6 +263,27 @@ class LexicalIndex:
                     more[AnotherTerm(term)] = max(min(most, share * replaced / idf[term]), more.get(term, 0.0))
             with_others[reading] = more
         return with_others
+
+    def _respelt(self, question: str, readings: Sequence[int], corpus: Corpus, seen: Any) -> dict[str, str]:
+        """Words of a question that no visible leaf has, each with the visible leaves' word that it is read as."""
+        analyzer = self.analyzer
+        if not isinstance(analyzer, Analyzer) or not readings:
+            return {}
+        code = find_language(question, expected=code_of(readings[0]))
+        analyzers = [read for each in readings if isinstance(read := read_as(analyzer, each), Analyzer)]
+        own = [each for each in analyzers if code is None or each.language == Analyzer().reading(code).language]
+
+        def leaves_with(terms: Iterable[str]) -> dict[str, int]:
+            some = list(filter(corpus.has, dict.fromkeys(terms)))
+            if self.mirror is not None and self.mirror.is_shared:
+                collect(partial(part.find, term) for part in corpus.postings for term in some)
+            return {term: count for term, count in corpus.frequencies(some, seen)[0].items() if count}
+
+        if not own:  # another language, unless the index has most of the words
+            terms = map(terms_of_chunks(analyzers[0]).__getitem__, find_plain_words(question))
+            has = [not each or bool(leaves_with(each)) for each in terms]
+            own = analyzers if 2 * sum(has) >= len(has) else []
+        return respelt(question, own[0], analyzers, corpus, leaves_with, is_english) if own else {}
 
     def _over(self, snapshot: MirrorSnapshot, name: str) -> Any:
         """The engine of this name, or the soft matcher, over a snapshot. They are cached until the snapshot changes."""

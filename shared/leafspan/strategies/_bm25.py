@@ -11,7 +11,7 @@ from leafspan.checks import check_choice, check_flag, check_number, keep_whole, 
 from leafspan.config import register
 from leafspan.errors import InvalidArgument
 from leafspan.lexical import BM25Settings
-from leafspan.strategies._queries import query_texts, search, those_that_reach
+from leafspan.strategies._queries import query_texts, search, those_that_reach, with_spelling
 from leafspan.strategies._requests import LexicalSearch, Load, NoteWhyEmpty, RetrievalContext, StrategyFlow
 from leafspan.strategies._strategy import Strategy
 from leafspan.values import Candidate, LeafId, Query, scored
@@ -38,6 +38,8 @@ class BM25(Strategy):
             returned. Default: any.
         summaries: Whether to search the summaries of the index's trees as well, whose words are counted separately
             from the leaves' words. Default: False.
+        spelling: Whether to read a misspelt word, which no document has, as a similar one that documents have.
+            Default: True.
 
     Raises:
         InvalidArgument: if an option is out of its range; at retrieval, if a query is a vector only.
@@ -52,6 +54,7 @@ class BM25(Strategy):
     engine: Literal["postings", "rank-bm25"] = "postings"
     min_score: float | None = None
     summaries: bool = False
+    spelling: bool = True
 
     def __post_init__(self) -> None:
         keep_whole(self, "k", 1, optional=True)
@@ -59,6 +62,7 @@ class BM25(Strategy):
         check_choice("engine", self.engine, ("postings", "rank-bm25"))
         check_flag("scale", self.scale)
         check_flag("summaries", self.summaries)
+        check_flag("spelling", self.spelling)
         check_number("min_score", self.min_score, optional=True)
 
     @property
@@ -78,8 +82,11 @@ class BM25(Strategy):
         if self.summaries and context.words is not None:
             context = context.for_base  # summaries longer than the budget are skipped, so load all
         count = context.results if self.k is None else self.k
-        request = LexicalSearch(query_texts("BM25", queries), count, context.where, self.bm25, self.engine)
+        texts = query_texts("BM25", queries)
+        request = LexicalSearch(texts, count, context.where, self.bm25, self.engine, spelling=self.spelling)
         _, matches = yield from search(None, request, summaries=self.summaries)
+        if any(row.respelt for row in matches):
+            return (yield from with_spelling(self, queries, matches, context))
         for query, row in zip(queries, matches, strict=True):
             if not row.has_words:
                 yield NoteWhyEmpty(query, _ONLY_STOP_WORDS)

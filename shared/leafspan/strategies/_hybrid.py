@@ -14,7 +14,7 @@ from leafspan.errors import InvalidArgument
 from leafspan.lexical import BM25Settings
 from leafspan.strategies._bm25 import check_bm25
 from leafspan.strategies._hybrid_pool import BALANCE, COMPARED, EVIDENCE, SOURCES, VECTOR, VECTORS, WORDS, Pool, Weighed
-from leafspan.strategies._queries import note_too_low, query_vectors, search
+from leafspan.strategies._queries import note_too_low, query_vectors, search, with_spelling
 from leafspan.strategies._requests import (
     FindMentions,
     LexicalSearch,
@@ -58,6 +58,8 @@ class Hybrid(Strategy):
             a rare title, an alias, a link or a path. Default: 0.8. At 0, texts are not searched for mentions.
         aliases: Metadata key under which documents have further names, a text or a list of texts. Default: ``"aliases"``.
             None: documents have no further names.
+        spelling: Whether to read a misspelt word, which no document has, as a similar one that documents have.
+            Default: True.
 
     Raises:
         InvalidArgument: if an option is out of its range.
@@ -73,6 +75,7 @@ class Hybrid(Strategy):
     summaries: bool = False
     references: float = 0.8
     aliases: str | None = "aliases"
+    spelling: bool = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.weights, Sequence) or len(self.weights) != 2:
@@ -90,6 +93,7 @@ class Hybrid(Strategy):
         check_bm25(self.bm25)
         check_text("instruction", self.instruction)
         check_flag("summaries", self.summaries)
+        check_flag("spelling", self.spelling)
         check_number("references", self.references, at_least=0, at_most=1)
         if self.aliases is not None:
             check_text("aliases", self.aliases)
@@ -123,9 +127,11 @@ class Hybrid(Strategy):
         texts = tuple(query.text for query in queries if query.text)
         near, matches = yield from search(
             VectorSearch(vectors, by_vectors, context.where),
-            LexicalSearch(texts, by_words, context.where, self.bm25, scales=evidence.scales),
+            LexicalSearch(texts, by_words, context.where, self.bm25, scales=evidence.scales, spelling=self.spelling),
             summaries=self.summaries,
         )
+        if any(row.respelt for row in matches):
+            return (yield from with_spelling(self, queries, matches, context))
         words = iter(matches)
         pools = [
             Pool(next(words) if query.text else None, hits, evidence, with_summaries=self.summaries)

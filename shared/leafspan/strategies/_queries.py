@@ -11,8 +11,18 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from leafspan.checks import shown, shown_below
 from leafspan.errors import InvalidArgument
 from leafspan.flows import np
-from leafspan.strategies._requests import Embed, LexicalMatches, LexicalSearch, NoteWhyEmpty, StrategyFlow, VectorSearch
-from leafspan.values import Hit, Query
+from leafspan.lexical import in_other_words
+from leafspan.strategies._requests import (
+    Embed,
+    LexicalMatches,
+    LexicalSearch,
+    NoteWhyEmpty,
+    RetrievalContext,
+    StrategyFlow,
+    VectorSearch,
+)
+from leafspan.trace import Trace
+from leafspan.values import Candidate, Hit, Query
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -164,6 +174,21 @@ def search(
             replace(row, hits=_merged(row.hits, others.hits)) for row, others in zip(matches, next(answers), strict=True)
         ]
     return hits, matches
+
+
+def with_spelling(
+    strategy: Any, queries: Sequence[Query], matches: Sequence[LexicalMatches], context: RetrievalContext
+) -> StrategyFlow[list[list[Candidate]]]:
+    """The strategy's results for queries whose misspelt words are replaced."""
+    rows = iter(matches)
+    words = [next(rows).respelt if query.text else {} for query in queries]
+    read = [
+        replace(query, text=in_other_words(query.text or "", own)) if own else query
+        for query, own in zip(queries, words, strict=True)
+    ]
+    results = yield from replace(strategy, spelling=False).retrieve(read, context)
+    notes = [Trace(notes=tuple(f'"{word}" was read as "{other}"' for word, other in own.items())) for own in words]
+    return [[replace(each, trace=each.trace + note) for each in row] for row, note in zip(results, notes, strict=True)]
 
 
 def _merged(hits: Sequence[Hit], others: Sequence[Hit]) -> list[Hit]:

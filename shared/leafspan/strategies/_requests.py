@@ -148,6 +148,7 @@ class LexicalSearch:
         engine: ``"postings"`` or ``"rank-bm25"``.
         summaries: Whether to search the summaries of the trees instead of the leaves.
         scales: Whether to score larger nodes as well, and with which weights. Default: None, leaves alone.
+        spelling: Whether to find only ``respelt`` for a question with words that are misspelt. Default: False.
     """
 
     texts: tuple[str, ...]
@@ -157,6 +158,7 @@ class LexicalSearch:
     engine: str = "postings"
     summaries: bool = False
     scales: ScaleWeights | None = None
+    spelling: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +176,8 @@ class LexicalMatches:
         has_words: Whether the analyzer keeps any word of the question. It leaves out stop words.
         leaves: The number of searched leaves.
         words_found: Share of the question's words in the best parent, beyond the other parents' mean. 0 without ``scales``.
+        respelt: Words of the question that no leaf has, each with the similar word of leaves that it should be read as.
+            Nothing was searched if there are any. Empty unless ``spelling`` is set.
     """
 
     hits: list[Hit]
@@ -184,6 +188,7 @@ class LexicalMatches:
     has_words: bool = True
     leaves: int = 1
     words_found: float = 0.0
+    respelt: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
