@@ -482,11 +482,11 @@ SCENARIOS = [
         expected=(
             0,
             {
-                "leafspan:layer:5dbe7f780401d003#t3d47cde#0": 0.2068,
-                "bees#tf43876c#4": 0.3395,
-                "tea#t048c78b#0": 0.0353,
-                "bees#tf43876c#2": 0.5232,
-                "bees#tf43876c#3": 0.3667,
+                "leafspan:layer:dbe5a4d0d55928c4#t1d283de#0": 0.2068,
+                "bees#tfbcaa83#4": 0.3395,
+                "tea#tdc79bc2#0": 0.0353,
+                "bees#tfbcaa83#2": 0.5232,
+                "bees#tfbcaa83#3": 0.3667,
                 **at(BEES, {"3": 0.4543, "4": 0.4416}),
             },
         ),
