@@ -127,6 +127,23 @@ def test_a_folder_that_goes_away_and_comes_back_is_watched_again(
     assert changes(next(watch)) == {"added": ("c.md",)}
 
 
+def test_what_is_there_is_watched_while_another_folder_is_missing(index: Index, docs: Path, polling: None):
+    other = docs.parent / "other"
+    other.mkdir()
+    (other / "b.md").write_text("Tea.")
+    watch = index.watch([other, docs])
+    assert changes(next(watch)) == {"added": ("other/b.md", "a.md")}
+    other.rename(docs.parent / "away")
+    (docs / "c.md").write_text("Milk.")
+    with pytest.warns(RuntimeWarning, match=f"the watch goes on without '{other}', which is missing"):
+        assert changes(next(watch)) == {"added": ("c.md",)}
+    (docs / "a.md").unlink()
+    assert changes(next(watch)) == {"deleted": ("a.md",)}
+    (docs.parent / "away" / "b.md").write_text("Green tea.")
+    (docs.parent / "away").rename(other)
+    assert changes(next(watch)) == {"replaced": ("other/b.md",)}
+
+
 def test_single_files_are_watched_also_if_they_are_replaced(index: Index, docs: Path):
     (docs / "b.md").write_text("Tea.")
     watch = index.watch([docs / "a.md", str(docs / "b.md")])

@@ -8,7 +8,6 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from itertools import chain
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -51,6 +50,7 @@ class Watch:
         self._named = [path for each in files for path in each.named]
         self._sync = sync
         self._options = SyncOptions(allow_empty=allow_empty, workers=workers, progress=progress)
+        self._watched = len(files)  # how many of them were there at the last sync
         self._last: Synced | None = None
         self._taken: Mapping[Path, FileStatus] = {}  # the files as the last sync took them
         self._events: Any = None  # of watchfiles
@@ -73,8 +73,13 @@ class Watch:
             settled = yield from self._settled(seen)
             if settled == self._taken and not first:
                 continue
+            files = [each for each in self._files if first or all(map(os.path.exists, each.named))] or self._files
+            if len(files) < self._watched:
+                missing = next(path for path in self._named if not os.path.exists(path))
+                warn(f"the watch goes on without {shown(str(missing))}, which is missing", RuntimeWarning, stacklevel=4)
+            self._watched = len(files)
             try:
-                synced = yield from self._sync(self._files, replace(self._options, seen=settled))
+                synced = yield from self._sync(files, replace(self._options, seen=settled))
             except (EmptySource, InvalidDocument, WriterBusy) as error:
                 if first or (isinstance(error, InvalidDocument) and all(map(os.path.exists, self._named))):
                     raise
@@ -113,10 +118,11 @@ class Watch:
     def _look(self) -> dict[Path, FileStatus]:
         """Return all files of the source."""
         began = self._looked = time.monotonic()
-        items = chain.from_iterable(files_at(path, each) for each in self._files for path in each.named)
         seen: dict[Path, FileStatus] = {}
-        with suppress(OSError):  # a folder above must not be searched: the sync says so
-            seen.update((item, status) for item in items if isinstance(item, Path) and (status := file_status(item)))
+        for path, files in ((path, each) for each in self._files for path in each.named):
+            with suppress(OSError):  # a folder above must not be searched: the sync says so
+                items = (item for item in files_at(path, files) if isinstance(item, Path))
+                seen.update((item, status) for item in items if (status := file_status(item)))
         self._took = time.monotonic() - began
         return seen
 

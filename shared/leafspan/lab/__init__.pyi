@@ -18,6 +18,7 @@ from .evaluation import (
     save_questions,
     save_trec,
     tune,
+    without_near_duplicates,
 )
 from .explaining import Explanation, Obstacle, Standing, TimedRequest, aexplain, explain
 from .pictures import report
@@ -45,6 +46,7 @@ __all__ = [
     "atune",
     "Tuning",
     "near_duplicates",
+    "without_near_duplicates",
     "choose_threshold",
     "Threshold",
     "serve",

@@ -7,9 +7,11 @@ import random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from langchain_core.documents import Document as LangChain
 
 from leafspan import Document, F, Index, InvalidArgument
-from leafspan.lab import near_duplicates
+from leafspan.errors import InvalidDocument
+from leafspan.lab import near_duplicates, without_near_duplicates
 from leafspan.lab.evaluation._near_duplicates import _sequences
 from tests.profiles import examples
 
@@ -112,3 +114,43 @@ def test_sequences_of_short_texts():
 def test_the_threshold_is_a_share(tmp_path, wrong):
     with pytest.raises(InvalidArgument, match=r"threshold must be .*0\.7"):
         near_duplicates(View({}), threshold=wrong)
+
+
+def test_documents_that_are_nearly_the_same_are_left_out(tmp_path):
+    text, skipped = text_of(1), []
+    with Index.open(tmp_path / "kb") as index:
+        index.add([Document("old", text), Document("other", text_of(2))])
+        new = [
+            Document("copy", changed(text, [50])),
+            Document("old", changed(text, [150])),  # replaces the one of this id
+            Document("new", text_of(3)),
+            Document("new too", text_of(3)),
+            Document("blank", " "),
+            Document("blank too", " "),
+            LangChain(page_content=text_of(2), id="a copy from elsewhere"),
+        ]
+        kept = without_near_duplicates(new, index, on_skip=lambda id, original: skipped.append((id, original)))
+        added = index.add(kept)
+        assert (added.added, added.replaced) == (("new", "blank", "blank too"), ("old",))
+        assert skipped == [("copy", "old"), ("new too", "new"), ("a copy from elsewhere", "other")]
+        assert near_duplicates(index) == []
+        # A document that takes another's place no longer counts with its old text.
+        moved = [Document("old", text_of(4)), Document("again", text)]
+        assert [each.id for each in without_near_duplicates(moved, index)] == ["old", "again"]
+        assert [each.id for each in without_near_duplicates(moved, index.scoped(F("n").exists()))] == ["old", "again"]
+
+
+@examples(40)
+@given(st.lists(st.tuples(st.integers(0, 5), st.sets(st.integers(0, 299), max_size=1)), max_size=12))
+def test_what_is_left_are_no_near_duplicates_and_nothing_else_is_lost(copies):
+    texts = [Document(str(number), changed(text_of(seed), places)) for number, (seed, places) in enumerate(copies)]
+    kept = list(without_near_duplicates(texts, View({}), threshold=0.7))
+    assert len(kept) == len({seed for seed, _ in copies})
+    assert near_duplicates(View({each.id: each.text for each in kept}), threshold=0.7) == []
+
+
+def test_wrong_values_are_refused_before_anything_is_read():
+    with pytest.raises(InvalidArgument, match=r"threshold must be .*0\.7"):
+        without_near_duplicates([], View({}), threshold=0.5)
+    with pytest.raises(InvalidDocument):
+        list(without_near_duplicates([3], View({})))

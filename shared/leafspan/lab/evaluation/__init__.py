@@ -4,7 +4,7 @@ from leafspan.lab.evaluation._evaluate import BUDGETS, evaluate
 from leafspan.lab.evaluation._evaluation import Comparison, Evaluation
 from leafspan.lab.evaluation._exchange import read_beir, save_beir, save_trec
 from leafspan.lab.evaluation._making import make_questions
-from leafspan.lab.evaluation._near_duplicates import near_duplicates
+from leafspan.lab.evaluation._near_duplicates import near_duplicates, without_near_duplicates
 from leafspan.lab.evaluation._plot import check_can_plot
 from leafspan.lab.evaluation._questions import (
     Answer,
@@ -39,4 +39,5 @@ __all__ = [
     "save_questions",
     "save_trec",
     "tune",
+    "without_near_duplicates",
 ]

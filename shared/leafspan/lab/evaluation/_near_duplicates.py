@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from itertools import groupby
 from typing import TYPE_CHECKING
 from zlib import crc32
 
 from leafspan.checks import check_number
+from leafspan.documents import read_documents
 from leafspan.flows import np
 from leafspan.text import WITHOUT_SPACES, fold
+from leafspan.values import Document
 from leafspan.view import View
 
 if TYPE_CHECKING:
@@ -39,22 +43,18 @@ def near_duplicates(view: View, *, threshold: float = 0.8) -> list[list[str]]:
         InvalidArgument: if ``threshold`` is out of its range.
     """
     check_number("threshold", threshold, at_least=0.7, at_most=1)
-    factors = np.random.default_rng(0).integers(0, 2**63, _BANDS * _ROWS, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
     sequences: dict[str, NDArray[np.uint64]] = {}
     alike: defaultdict[tuple[int, bytes], list[str]] = defaultdict(list)  # documents with the same smallest hashes
-    for document, leaves in groupby(view.leaves(), key=lambda each: each.document_id):
-        if (own := _sequences("".join(leaf.text for leaf in leaves))).size:
-            sequences[document] = own
-            smallest = np.array([(own * factor).min() for factor in factors]).reshape(_BANDS, _ROWS)
-            for band, row in enumerate(smallest):
-                alike[band, row.tobytes()].append(document)
+    for document, own in _of_view(view):
+        sequences[document] = own
+        for band in _bands(own):
+            alike[band].append(document)
     groups = {document: [document] for document in sequences}
 
     def share(one: str, other: str) -> float:
         if groups[one] is groups[other]:
             return 1
-        both = len(np.intersect1d(sequences[one], sequences[other], assume_unique=True))
-        return both / (len(sequences[one]) + len(sequences[other]) - both)
+        return _share(sequences[one], sequences[other])
 
     for documents in alike.values():
         firsts: list[str] = []  # one of each group
@@ -67,6 +67,82 @@ def near_duplicates(view: View, *, threshold: float = 0.8) -> list[list[str]]:
             if not near:
                 firsts.append(document)
     return sorted({id(each): sorted(each) for each in groups.values() if len(each) > 1}.values())
+
+
+def without_near_duplicates(
+    documents: Iterable[object] | object,
+    view: View,
+    *,
+    threshold: float = 0.8,
+    on_skip: Callable[[str, str], object] = lambda id, original: None,
+) -> Iterator[Document]:
+    """The documents that are not nearly the same as one of a view, or as an earlier one: ``index.add`` takes them.
+
+    A document is not compared with the one that it replaces, which has its id. The texts of the view are read first:
+    add many documents by one call. What is nearly the same is as for ``near_duplicates``.
+
+    Args:
+        documents: What ``View.add`` takes.
+        view: An index or a view of one.
+        threshold: Least share, in [0.7, 1]. Default: 0.8.
+        on_skip: Function that gets the id of each document that is left out, and the id of the other one. Default: none.
+
+    Raises:
+        InvalidArgument: if ``threshold`` is out of its range.
+        InvalidDocument: if something is no document.
+    """
+    check_number("threshold", threshold, at_least=0.7, at_most=1)
+    return _without(read_documents(documents), view, threshold, on_skip)
+
+
+def _without(
+    documents: Iterable[Document], view: View, threshold: float, on_skip: Callable[[str, str], object]
+) -> Iterator[Document]:
+    sequences = dict(_of_view(view))
+    alike: defaultdict[tuple[int, bytes], set[str]] = defaultdict(set)
+    for id_, own in sequences.items():
+        for band in _bands(own):
+            alike[band].add(id_)
+    for document in documents:
+        own = _sequences(document.text)
+        bands = _bands(own) if own.size else []
+        others = sorted(set().union(*(alike[band] for band in bands)) - {document.id})
+        original = next((other for other in others if _share(own, sequences[other]) >= threshold), None)
+        if original is not None:
+            on_skip(document.id, original)
+            continue
+        if document.id in sequences:
+            for band in _bands(sequences.pop(document.id)):
+                alike[band].discard(document.id)
+        if own.size:
+            sequences[document.id] = own
+            for band in bands:
+                alike[band].add(document.id)
+        yield document
+
+
+def _of_view(view: View) -> Iterator[tuple[str, NDArray[np.uint64]]]:
+    """Yield the sequences of each document of a view that has words."""
+    for document, leaves in groupby(view.leaves(), key=lambda each: each.document_id):
+        if (own := _sequences("".join(leaf.text for leaf in leaves))).size:
+            yield document, own
+
+
+def _bands(sequences: NDArray[np.uint64]) -> list[tuple[int, bytes]]:
+    """Return the smallest hashes of a document. Two documents that share one of them are compared."""
+    smallest = np.array([(sequences * factor).min() for factor in _factors()]).reshape(_BANDS, _ROWS)
+    return [(band, row.tobytes()) for band, row in enumerate(smallest)]
+
+
+@cache
+def _factors() -> NDArray[np.uint64]:
+    return np.random.default_rng(0).integers(0, 2**63, _BANDS * _ROWS, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+
+
+def _share(one: NDArray[np.uint64], other: NDArray[np.uint64]) -> float:
+    """Return Jaccard's index of two documents."""
+    both = len(np.intersect1d(one, other, assume_unique=True))
+    return both / (len(one) + len(other) - both)
 
 
 def _sequences(text: str) -> NDArray[np.uint64]:
