@@ -77,6 +77,7 @@ benchmarks: .venv/dev ## Measure everything: make benchmarks DATA=FOLDER
 	$(BIN)/python benchmarks/filtered.py
 	$(BIN)/python benchmarks/syncing.py
 	$(BIN)/python benchmarks/reading.py
+	$(BIN)/python benchmarks/scanned_pages.py
 	$(BIN)/python benchmarks/workers.py
 	$(BIN)/python benchmarks/postgres.py --data "$(DATA)"
 	$(BIN)/python benchmarks/outgrowing.py --leaves 8000

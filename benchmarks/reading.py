@@ -23,9 +23,11 @@ from results import Figure, add_json_option, all_passed, write_results
 
 from leafspan import Files, Index
 from leafspan.files import SUFFIXES, _reader_process
+from leafspan.files._pages import PICTURES
 
 _LARGEST = 1_000_000  # bytes
 _OF_A_KIND = 200
+_KINDS = {*SUFFIXES} - {*PICTURES}  # recognising text takes seconds a page
 
 
 def main() -> int:
@@ -66,7 +68,12 @@ def copy_real(target: Path, most: int, folders: list[Path]) -> None:
     for folder in folders:
         for path in sorted(folder.rglob("*.*")) if folder.is_dir() else ():
             kind = path.suffix.lower()
-            if kind in SUFFIXES and len(found.setdefault(kind, [])) < _OF_A_KIND and path.stat().st_size < _LARGEST:
+            if (
+                kind in SUFFIXES
+                and kind not in PICTURES
+                and len(found.setdefault(kind, [])) < _OF_A_KIND
+                and path.stat().st_size < _LARGEST
+            ):
                 found[kind].append(path)
     number = 0
     turns = (path for paths in zip_evenly(list(found.values())) for path in paths)

@@ -39,7 +39,7 @@ def test_text_and_markdown_files_are_read_in_the_order_of_their_paths(tmp_path: 
     (tmp_path / "a.md").write_bytes("\ufeff# The title\r\n\r\nText.\r\n".encode())
     (tmp_path / "deep" / "b.txt").write_text("Plain text.")
     (tmp_path / "e.MARKDOWN").write_text("No heading.")
-    (tmp_path / "photo.jpg").write_bytes(b"\xff\xd8")
+    (tmp_path / "photo.gif").write_bytes(b"GIF89a")
     (tmp_path / ".hidden").mkdir()
     (tmp_path / ".hidden" / "c.txt").write_text("Not meant to be found.")
     (tmp_path / ".d.md").write_text("Nor this.")

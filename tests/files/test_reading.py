@@ -267,7 +267,7 @@ def test_links_within_a_folder_are_no_second_files_and_links_out_of_it_are_not_f
     (folder / "deep" / "up").symlink_to("..")
     (folder / "file.md").symlink_to(outside / "b.md")
     (folder / "folder").symlink_to(outside)
-    (folder / "photo.jpg").symlink_to(outside / "b.md")
+    (folder / "photo.gif").symlink_to(outside / "b.md")
     (folder / "dangling.md").symlink_to("nowhere.md")
     documents, skipped = read(folder)
     assert [document.id for document in documents] == ["deep/a.md"]

@@ -448,7 +448,7 @@ def test_a_filter_without_a_condition_deletes_nothing(index: Index, where: objec
 # laws
 
 
-NAMES = ["a.md", "b.txt", "deep/a.md", "deep/er/c.rst", "d.jsonl", "e.html", ".hidden.md", "photo.jpg"]
+NAMES = ["a.md", "b.txt", "deep/a.md", "deep/er/c.rst", "d.jsonl", "e.html", ".hidden.md", "photo.gif"]
 TEXTS = [
     "",
     "One.",

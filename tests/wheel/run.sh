@@ -26,7 +26,7 @@ use() {  # name, extra, further requirements...
 
 use core ""
 use lab "[lab]"
-for extra in html pdf docx pptx xlsx odf code files; do use "$extra" "[$extra]"; done
+for extra in html pdf docx pptx xlsx odf ocr code files; do use "$extra" "[$extra]"; done
 use langchain "[langchain]"
 use llamaindex "[llamaindex]"
 use langchain-lowest "[langchain]" -c "$here/lowest.txt"

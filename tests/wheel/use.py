@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib.metadata
 import importlib.util
+import io
 import sys
 import tempfile
 from pathlib import Path
@@ -21,6 +22,7 @@ FILES = {  # what each extra reads
     "pptx": [".pptx"],
     "xlsx": [".xlsx"],
     "odf": [".odt", ".html"],
+    "ocr": [".pdf", ".png"],
     "code": [".py", ".js", ".go", ".rs", ".java", ".c", ".cpp", ".cs", ".rb", ".php", ".ts"],
 }
 USUAL = {"langchain_ext": "langchain_leafspan", "llamaindex_ext": "llama_index.retrievers.leafspan"}
@@ -73,7 +75,8 @@ def main(extra: str) -> None:
 
 def read_files(extra: str) -> None:
     """Read a file of each kind with the libraries that are there; the others are skipped with the name of their extra."""
-    reads = {suffix for kinds in FILES.values() for suffix in kinds} if extra == "files" else set(FILES.get(extra, ()))
+    every = {suffix for kinds in FILES.values() for suffix in kinds}
+    reads = every - {".png"} if extra == "files" else set(FILES.get(extra, ()))
     office = load("office")
     made = {
         ".docx": lambda: office.docx([("", "Tea.")]),
@@ -90,16 +93,29 @@ def read_files(extra: str) -> None:
         made[".pptx"] = lambda: office.pptx([("Tea", "Green", "")])
     if ".pdf" in reads:
         made[".pdf"] = lambda: load("pdf").pdf(["Tea."])
+    if ".png" in reads:
+        made[".png"] = tea
     with tempfile.TemporaryDirectory() as folder, Index.open(Path(folder) / "kb") as index:
-        every = {".md", ".rst", ".csv", ".ipynb", ".eml", ".ods", *(suffix for kinds in FILES.values() for suffix in kinds)}
+        plain = {".md", ".rst", ".csv", ".ipynb", ".eml", ".ods"}
         texts = {".ipynb": b'{"cells": [{"cell_type": "markdown", "source": "Tea."}]}', ".eml": b"Subject: Tea\n\nTea."}
-        for suffix in every:
+        for suffix in every | plain:
             data = made[suffix]() if suffix in made else texts.get(suffix, b"Tea.")
             (Path(folder) / f"a{suffix}").write_bytes(data)
         done = index.sync(Path(folder))
-        plain = {".md", ".rst", ".csv", ".ipynb", ".eml", ".ods"}
         assert {Path(each).suffix for each in done.added} == reads | plain, done
         assert all("pip install" in each.reason for each in done.skipped), done.skipped
+        if ".png" in reads:
+            assert [each.text for each in index.leaves("a.png")] == ["The tea is green.\n"]
+
+
+def tea() -> bytes:
+    """A picture with a line of text."""
+    from PIL import Image, ImageDraw, ImageFont
+
+    picture, data = Image.new("L", (500, 100), 255), io.BytesIO()
+    ImageDraw.Draw(picture).text((20, 20), "The tea is green.", font=ImageFont.load_default(40))
+    picture.save(data, "PNG")
+    return data.getvalue()
 
 
 def load(name: str) -> Any:

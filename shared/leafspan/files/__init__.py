@@ -1,6 +1,6 @@
 """Reading files: finding them, naming them, turning them into documents, and reporting those that cannot be read."""
 
-from leafspan.files._formats import SUFFIXES, is_report
+from leafspan.files._formats import SUFFIXES, is_recognized, is_report
 from leafspan.files._opening import Unreadable, decode
 from leafspan.files._reader_process import LimitedReading
 from leafspan.files._reading import (
@@ -57,6 +57,7 @@ __all__ = [
     "place_between",
     "place_in_file",
     "is_code",
+    "is_recognized",
     "is_report",
     "is_there",
     "read_ahead",

@@ -14,10 +14,11 @@ from leafspan.errors import LeafspanError
 from leafspan.files._data import read_json, read_json_lines, read_notebook, read_plain
 from leafspan.files._html import read_epub, read_html
 from leafspan.files._mail import read_eml, read_mbox
+from leafspan.files._office import read_pptx
 from leafspan.files._opendocument import read_opendocument
 from leafspan.files._opening import MOST_BYTES, Unreadable, open_file
-from leafspan.files._pages import read_pdf, read_pptx
-from leafspan.files._record import BadRecord, Record
+from leafspan.files._pages import PICTURES, can_recognize, read_pdf, read_picture
+from leafspan.files._record import BadRecord, MoreTime, Record
 from leafspan.files._sheets import read_csv, read_xlsx
 from leafspan.files._source import Files
 from leafspan.files._text import LANGUAGE_OF, is_rst, read_asciidoc, read_code, read_markdown, read_org, read_rst, read_text
@@ -116,7 +117,7 @@ def what_leafspan_wrote(path: Path) -> str | None:
     return None
 
 
-READERS: dict[str, Callable[[Path, Files], Iterator[Record | BadRecord]]] = {
+READERS: dict[str, Callable[[Path, Files], Iterator[Record | BadRecord | MoreTime]]] = {
     **dict.fromkeys((".md", ".markdown", ".mdx"), read_markdown),
     **dict.fromkeys((".txt", ".text"), read_text),
     ".rst": read_rst,
@@ -125,6 +126,7 @@ READERS: dict[str, Callable[[Path, Files], Iterator[Record | BadRecord]]] = {
     **dict.fromkeys((".html", ".htm", ".xhtml"), read_html),
     ".jsonl": read_json_lines,
     ".pdf": read_pdf,
+    **dict.fromkeys(PICTURES, read_picture),
     **dict.fromkeys((".docx", ".docm"), read_docx),
     ".odt": read_opendocument,
     ".pptx": read_pptx,
@@ -152,7 +154,12 @@ def suffixes_of(files: Files) -> tuple[str, ...]:
     return (*SUFFIXES, *(suffix for suffix in files.readers if suffix not in READERS))
 
 
-def read_file(path: Path, files: Files) -> Iterator[Record | BadRecord]:
+def is_recognized(path: Path) -> bool:
+    """Whether text in pictures of this file is read."""
+    return path.suffix.lower() in (".pdf", *PICTURES) and can_recognize()
+
+
+def read_file(path: Path, files: Files) -> Iterator[Record | BadRecord | MoreTime]:
     suffix = path.suffix.lower()
     return READERS[suffix](path, files) if suffix not in files.readers else read_with(files.readers[suffix], path)
 

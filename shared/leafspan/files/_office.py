@@ -1,16 +1,21 @@
-"""What Office files of all kinds have in common: relations of their parts, equations, diagrams and charts."""
+"""What Office files of all kinds have in common: relations of their parts, equations, diagrams and charts; and slides."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import groupby
+from pathlib import Path
 from posixpath import basename, dirname, join, normpath
 from typing import Any
 from xml.etree import ElementTree
 from zipfile import ZipFile
 
-from leafspan.files._opening import in_one_line
-from leafspan.files._table import formatted
+from leafspan.files._opening import NO_TEXT, Unreadable, bytes_of, in_one_line, library, open_archive, parsing
+from leafspan.files._record import Assembly, Record
+from leafspan.files._source import Files
+from leafspan.files._table import Cell, formatted, table
 
 _RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 _STRICT_RELATION = "{http://purl.oclc.org/ooxml/officeDocument/relationships}"
@@ -167,3 +172,119 @@ def _value(text: str, code: str) -> str:
         return formatted(float(text), code)
     except ValueError:
         return in_one_line(text)
+
+
+_DEEPEST = 8  # levels of a list, as in PowerPoint
+
+
+def read_pptx(path: Path, files: Files) -> Iterator[Record]:
+    """Read slides without hidden ones. The title is in the file's properties, or is the first slide's."""
+    pptx = library("pptx", "PowerPoint needs python-pptx", "pptx")
+    archive = open_archive(path)
+    assembly = Assembly()
+    first, left_out = "", list[str]()
+    with parsing("these are no slides that python-pptx can read"):
+        for number, slide in enumerate(pptx.Presentation(bytes_of(archive)).slides, start=1):
+            if slide._element.get("show") in ("0", "false"):
+                continue
+            _simplify(slide._element)
+            title_shape = slide.shapes.title
+            title = in_one_line(title_shape.text) if title_shape is not None else ""
+            first = first or title
+            parts = [f"# {title}"] if title else []
+            for shape in _shapes(slide.shapes):
+                if title_shape is not None and shape._element is title_shape._element:
+                    continue
+                try:
+                    parts.append(_shape_text(shape))
+                except Exception as error:  # such as a broken chart
+                    left_out.append(f"slide {number}: {shape.name} is left out: {error}")
+            if slide.has_notes_slide and (frame := slide.notes_slide.notes_text_frame) is not None and frame.text.strip():
+                parts.append(f"Notes: {frame.text.strip()}")
+            if text := "\n\n".join(filter(None, parts)):
+                assembly.add(f"{text}\n\n", "slide", number)
+    if not assembly.text.strip():
+        raise Unreadable(NO_TEXT)
+    yield assembly.record(title_in_properties(archive) or first, left_out)
+
+
+def _simplify(slide: Any) -> None:
+    """Keep one of alternative contents, and turn equations into texts: the library sees neither."""
+    for each in list(elements(slide, "AlternateContent")):
+        if (parent := each.getparent()) is not None:
+            choice = next((part for part in each if name_of(part) == "Choice"), None)
+            place = parent.index(each)
+            parent[place : place + 1] = list(choice) if choice is not None else []
+    for paragraph in list(elements(slide, "p")):
+        for each in [part for part in paragraph if name_of(part) == "m"]:
+            text = " ".join(map(equation, elements(each, "oMath")))
+            run = paragraph.makeelement(paragraph.tag[:-1] + "r")
+            run.append(run.makeelement(paragraph.tag[:-1] + "t"))
+            run[0].text = text
+            paragraph.replace(each, run)
+
+
+def _shapes(shapes: Any) -> Iterator[Any]:
+    """Yield the visible shapes from top to bottom, including those in groups."""
+    for shape in sorted(shapes, key=lambda each: (each.top or 0, each.left or 0)):
+        if shape._element.xpath("boolean(./*/p:cNvPr[@hidden='1' or @hidden='true'])"):
+            continue
+        if hasattr(shape, "shapes"):
+            yield from _shapes(shape.shapes)
+        else:
+            yield shape
+
+
+def _shape_text(shape: Any) -> str:
+    if getattr(shape, "has_table", False):
+        return table(map(_row, shape.table.rows)).rstrip()
+    for each in elements(shape._element, "graphicData"):
+        for drawing in each:
+            if name_of(drawing) == "chart":
+                title, tables = chart(_part(shape, reference(drawing, "id")))
+                return "\n\n".join(filter(None, [title, *(table(rows).rstrip() for rows in tables)]))
+            if name_of(drawing) == "relIds":
+                return _listed(diagram(_part(shape, reference(drawing, "dm"))))
+    if not shape.has_text_frame:
+        return ""
+    return _listed([(each.level, in_one_line(each.text)) for each in shape.text_frame.paragraphs])
+
+
+def _row(row: Any) -> list[Cell]:
+    """Return a row's cells without those that merged cells cover."""
+    return [Cell(cell.text, cell.span_height, cell.span_width) for cell in row.cells if not cell.is_spanned]
+
+
+def _part(shape: Any, id_: str) -> Any:
+    return ElementTree.fromstring(shape.part.related_part(id_).blob)
+
+
+def _listed(lines: list[tuple[int, str]]) -> str:
+    filled = [(level, text) for level, text in lines if text]
+    if len(filled) == 1:
+        return filled[0][1]
+    return "\n".join(f"{'  ' * min(level, _DEEPEST)}- {text}" for level, text in filled)
+
+
+# Titles that programs make up, and that do not describe the text.
+_MADE = re.compile(
+    r"(?:\(?(?:anonymous|unknown|unspecified|none|null|no title)\)?|microsoft (?:word|excel|powerpoint) [-\u2013\u2014] .*"
+    r"|(?:untitled|document|presentation|slide)[-\s\d]*|powerpoint presentation|(?:doc|book|workbook)\d+"
+    r"|[^\n]*\.(?:docx?|pptx?|xlsx?|odt|rtf|tex|dvi|pdf|indd|qxd|html?))",
+    re.IGNORECASE,
+)
+_TITLE_ELEMENT = "{http://purl.org/dc/elements/1.1/}title"
+
+
+def title_in_properties(archive: ZipFile, name: str = "docProps/core.xml") -> str | None:
+    """Return the title, or None if there is no title, or a program has made it up."""
+    with suppress(Exception):  # the text can be read all the same
+        root = ElementTree.fromstring(archive.read(name))
+        return said_title(next((each.text for each in root.iter(_TITLE_ELEMENT)), None))
+    return None
+
+
+def said_title(text: str | None) -> str | None:
+    """Return a file's declared title, or None if it is empty, or a program has made it up."""
+    title = in_one_line(text or "")
+    return None if not title or _MADE.fullmatch(title) else title

@@ -12,9 +12,8 @@ from xml.etree import ElementTree
 from zipfile import ZipFile
 
 from leafspan.files._html import markdown_of
-from leafspan.files._office import elements, name_of
+from leafspan.files._office import elements, name_of, title_in_properties
 from leafspan.files._opening import NO_TEXT, Unreadable, in_one_line, open_archive, parsing
-from leafspan.files._pages import title_in_properties
 from leafspan.files._record import Assembly, Record
 from leafspan.files._source import Files
 from leafspan.files._table import Cell, Tables, table

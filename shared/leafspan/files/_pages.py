@@ -1,33 +1,36 @@
-"""Files of pages: PDF, whose pages are joined so that a sentence can go on, and slides; titles in properties."""
+"""Files of pages: PDF, whose pages are joined so that a sentence can go on, and pictures, whose text is recognised."""
 
 from __future__ import annotations
 
 import io
+import math
 import re
 import time
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
-from xml.etree import ElementTree
-from zipfile import ZipFile
+from statistics import median
+from typing import Any, NamedTuple
 
-from leafspan.files._office import chart, diagram, elements, equation, name_of, reference
-from leafspan.files._opening import NO_TEXT, Unreadable, bytes_of, in_one_line, library, open_archive, parsing, read_bytes
-from leafspan.files._record import Assembly, Record
+from leafspan.errors import MissingExtra
+from leafspan.files._office import said_title
+from leafspan.files._opening import NO_TEXT, Unreadable, in_one_line, library, parsing, read_bytes
+from leafspan.files._record import Assembly, MoreTime, Record
 from leafspan.files._source import Files
-from leafspan.files._table import Cell, table
+from leafspan.flows import np
 
 _HIDDEN = 2 | 32  # flags of an annotation
 _PASSWORD, _BUTTON = 1 << 13, 1 << 16  # flags of a field
 _MOST_ABOVE = 20  # fields above a field, from which it inherits
 _MOST_SECONDS = 50  # of processor time: a file of a few kilobytes can have a million pages
+_DRAWS = re.compile(rb"(?<!\S)(?:Do|EI|sh|[fFbBsS]\*?)(?!\S)")  # operators that draw a picture or a shape
 
 
-def read_pdf(path: Path, files: Files) -> Iterator[Record]:
+def read_pdf(path: Path, files: Files) -> Iterator[Record | MoreTime]:
     """Read a PDF, whose parts are its pages. Its title is the file's own, unless a program has made it up."""
     pypdf = library("pypdf", "PDF needs pypdf", "pdf")
-    pages, left_out = Assembly(), list[str]()
+    texts, scanned, left_out = dict[int, str](), list[int](), list[str]()
     until = time.process_time() + _MOST_SECONDS
     data = io.BytesIO(read_bytes(path))
     with parsing("it is no PDF that pypdf can read"):
@@ -39,11 +42,24 @@ def read_pdf(path: Path, files: Files) -> Iterator[Record]:
             if time.process_time() > until:
                 left_out.append(f"the pages from {number:,} on are left out: the others took {_MOST_SECONDS} seconds")
                 break
-            texts = [page.extract_text().replace("\0", "").rstrip(), "\n".join(_written(page))]
-            pages.add("\n\n".join(filter(None, texts)), "page", number)
-    if not pages.text.strip():
-        raise Unreadable(NO_TEXT)
-    yield pages.record(said_title(title), left_out)
+            both = [page.extract_text().replace("\0", "").rstrip(), "\n".join(_written(page))]
+            texts[number] = "\n\n".join(filter(None, both))
+            if not texts[number].strip() and (shown := page.get_contents()) is not None and _DRAWS.search(shown.get_data()):
+                scanned.append(number)
+    missing = list[str]()
+    if scanned and not can_recognize():
+        error = MissingExtra.of(f"{len(scanned):,} of {len(texts):,} pages are pictures, which need rapidocr", "ocr")
+        if not any(map(str.strip, texts.values())):
+            raise error
+        scanned, missing = [], [str(error)]
+
+    drawn = library("pypdfium2", "pictures of pages need pypdfium2", "ocr").PdfDocument(data) if scanned else ()
+
+    def pixels(number: int) -> Any:
+        page = drawn[number - 1]
+        return page.render(scale=_LONGEST_SIDE / max(page.get_size()), grayscale=True).to_numpy()
+
+    yield from _with_scans(texts, scanned, pixels, missing, title=said_title(title) or None, left_out=left_out)
 
 
 def _written(page: Any) -> Iterator[str]:
@@ -83,117 +99,147 @@ def _in_line(value: object) -> str:
     return in_one_line(value) if isinstance(value, str) else ""
 
 
-_DEEPEST = 8  # levels of a list, as in PowerPoint
+PICTURES = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG", ".tif": "TIFF", ".tiff": "TIFF", ".webp": "WEBP", ".bmp": "BMP"}
+"""Pillow's names of pictures' formats, by suffix."""
+
+_MOST_SECONDS_OF_SCANS = 3_600  # of processor time, for the scanned pages of a file
+_LONGEST_SIDE = 2_000  # pixels of a page that is recognised: 170 for an inch of A4
+_MOST_PIXELS = 2**26  # of a picture that is decoded
 
 
-def read_pptx(path: Path, files: Files) -> Iterator[Record]:
-    """Read slides without hidden ones. The title is in the file's properties, or is the first slide's."""
-    pptx = library("pptx", "PowerPoint needs python-pptx", "pptx")
-    archive = open_archive(path)
-    assembly = Assembly()
-    first, left_out = "", list[str]()
-    with parsing("these are no slides that python-pptx can read"):
-        for number, slide in enumerate(pptx.Presentation(bytes_of(archive)).slides, start=1):
-            if slide._element.get("show") in ("0", "false"):
-                continue
-            _simplify(slide._element)
-            title_shape = slide.shapes.title
-            title = in_one_line(title_shape.text) if title_shape is not None else ""
-            first = first or title
-            parts = [f"# {title}"] if title else []
-            for shape in _shapes(slide.shapes):
-                if title_shape is not None and shape._element is title_shape._element:
-                    continue
-                try:
-                    parts.append(_shape_text(shape))
-                except Exception as error:  # such as a broken chart
-                    left_out.append(f"slide {number}: {shape.name} is left out: {error}")
-            if slide.has_notes_slide and (frame := slide.notes_slide.notes_text_frame) is not None and frame.text.strip():
-                parts.append(f"Notes: {frame.text.strip()}")
-            if text := "\n\n".join(filter(None, parts)):
-                assembly.add(f"{text}\n\n", "slide", number)
-    if not assembly.text.strip():
-        raise Unreadable(NO_TEXT)
-    yield assembly.record(title_in_properties(archive) or first, left_out)
+def can_recognize() -> bool:
+    """Whether text in pictures is read: the extra ``ocr`` is installed."""
+    return find_spec("rapidocr") is not None
 
 
-def _simplify(slide: Any) -> None:
-    """Keep one of alternative contents, and turn equations into texts: the library sees neither."""
-    for each in list(elements(slide, "AlternateContent")):
-        if (parent := each.getparent()) is not None:
-            choice = next((part for part in each if name_of(part) == "Choice"), None)
-            place = parent.index(each)
-            parent[place : place + 1] = list(choice) if choice is not None else []
-    for paragraph in list(elements(slide, "p")):
-        for each in [part for part in paragraph if name_of(part) == "m"]:
-            text = " ".join(map(equation, elements(each, "oMath")))
-            run = paragraph.makeelement(paragraph.tag[:-1] + "r")
-            run.append(run.makeelement(paragraph.tag[:-1] + "t"))
-            run[0].text = text
-            paragraph.replace(each, run)
+def read_picture(path: Path, files: Files) -> Iterator[Record | MoreTime]:
+    """Read a picture as a scanned page. The pictures of a TIFF file are its pages."""
+    library("rapidocr", "pictures need rapidocr", "ocr")
+    from PIL import Image, ImageOps
+
+    with parsing("it is no picture that Pillow can read"):
+        picture = Image.open(io.BytesIO(read_bytes(path)), formats=[*set(PICTURES.values())])
+        frames = picture.n_frames if picture.format == "TIFF" else 1  # type: ignore[attr-defined]
+
+    def pixels(number: int) -> Any:
+        picture.seek(number - 1)
+        picture.draft("L", (_LONGEST_SIDE, _LONGEST_SIDE))  # a JPEG is made smaller while it is decoded
+        if math.prod(picture.size) > _MOST_PIXELS:
+            raise Unreadable(f"it has more than {_MOST_PIXELS:,} pixels")
+        small = picture.convert("RGBA" if picture.has_transparency_data else "L")
+        small.thumbnail((_LONGEST_SIDE, _LONGEST_SIDE))
+        if small.mode == "RGBA":
+            small = Image.alpha_composite(Image.new("RGBA", small.size, "white"), small)
+        return np.asarray(ImageOps.exif_transpose(small).convert("L"))
+
+    yield from _with_scans({}, range(1, frames + 1), pixels, [])
 
 
-def _shapes(shapes: Any) -> Iterator[Any]:
-    """Yield the visible shapes from top to bottom, including those in groups."""
-    for shape in sorted(shapes, key=lambda each: (each.top or 0, each.left or 0)):
-        if shape._element.xpath("boolean(./*/p:cNvPr[@hidden='1' or @hidden='true'])"):
-            continue
-        if hasattr(shape, "shapes"):
-            yield from _shapes(shape.shapes)
-        else:
-            yield shape
+def _with_scans(
+    texts: Mapping[int, str], scanned: Sequence[int], pixels: Callable[[int], Any], missing: list[str], **others: Any
+) -> Iterator[Record | MoreTime]:
+    """Recognise the scanned pages, whose ``pixels`` are rows of grey values, and yield the document of all pages."""
+    recognized, until = dict[int, str](), time.process_time() + _MOST_SECONDS_OF_SCANS
+    for number in scanned:
+        if time.process_time() > until:
+            missing.append(f"the scanned pages from {number:,} on are left out: recognising the others took an hour")
+            break
+        yield MoreTime()
+        try:
+            seen = _recognizer()(pixels(number))
+            recognized[number] = in_reading_order(seen.boxes, seen.txts or ())
+        except Exception as error:
+            missing.append(f"the scanned page {number:,} is left out: {error or type(error).__name__}")
+    if not recognized and not any(map(str.strip, texts.values())):
+        raise Unreadable(missing[0] if missing else NO_TEXT)
+    pages = Assembly()
+    for number, text in sorted({**texts, **recognized}.items()):
+        pages.add(text, "scanned page" if number in recognized else "page", number)
+    text, metadata = pages.text if pages.text.strip() else "", {"ocr": True} if recognized else {}
+    yield pages.record(None)._replace(text=text, metadata=metadata, missing=missing, **others)
 
 
-def _shape_text(shape: Any) -> str:
-    if getattr(shape, "has_table", False):
-        return table(map(_row, shape.table.rows)).rstrip()
-    for each in elements(shape._element, "graphicData"):
-        for drawing in each:
-            if name_of(drawing) == "chart":
-                title, tables = chart(_part(shape, reference(drawing, "id")))
-                return "\n\n".join(filter(None, [title, *(table(rows).rstrip() for rows in tables)]))
-            if name_of(drawing) == "relIds":
-                return _listed(diagram(_part(shape, reference(drawing, "dm"))))
-    if not shape.has_text_frame:
+@cache
+def _recognizer() -> Any:
+    """Return the function that recognises lines. Its models are in its package, so it needs no network."""
+    import cv2
+    import rapidocr
+
+    cv2.setNumThreads(1)
+    models = Path(rapidocr.__file__).parent / "models"
+    return rapidocr.RapidOCR(
+        params={
+            "Global.log_level": "critical",
+            "Global.use_cls": False,  # it takes some upright lines for lines upside down
+            "Det.model_path": str(next(models.glob("*_det_*.onnx"))),
+            "Det.limit_type": "max",
+            "Det.limit_side_len": 1_280,  # pixels
+            "Rec.model_path": str(next(models.glob("*_rec_*.onnx"))),
+            "Rec.rec_batch_num": 1,  # several lines at once take more memory, and as long
+            "EngineConfig.onnxruntime.intra_op_num_threads": 1,
+        }
+    )
+
+
+_PROSE = 8  # a column's lines are usually longer than this many times their height
+
+
+class _Line(NamedTuple):
+    """A recognised text of a page that is not skewed any more."""
+
+    left: float
+    right: float
+    middle: float
+    text: str
+
+
+def in_reading_order(boxes: Any, texts: Sequence[str]) -> str:
+    """Return recognised texts in the order in which a person reads them: one column of prose after the other.
+
+    Other texts at one height are joined to a line, such as the cells of a table's row. A box has the corners of a text:
+    top left, top right, bottom right, bottom left.
+    """
+    if not texts:
         return ""
-    return _listed([(each.level, in_one_line(each.text)) for each in shape.text_frame.paragraphs])
+    corners = np.asarray(boxes, dtype=float)
+    across = corners[:, 1] - corners[:, 0]
+    angle = float(np.median(np.arctan2(across[:, 1], across[:, 0])))
+    corners = corners @ np.array([[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]])
+    height = float(np.median(corners[:, 3, 1] - corners[:, 0, 1]))
+    sides = corners[:, (0, 1), 0] / 2 + corners[:, (3, 2), 0] / 2
+    lines = map(_Line, sides[:, 0].tolist(), sides[:, 1].tolist(), corners[..., 1].mean(axis=1).tolist(), texts)
+    return "\n".join(_in_order([*lines], height))
 
 
-def _row(row: Any) -> list[Cell]:
-    """Return a row's cells without those that merged cells cover."""
-    return [Cell(cell.text, cell.span_height, cell.span_width) for cell in row.cells if not cell.is_spanned]
+def _in_order(lines: Sequence[_Line], height: float) -> Iterator[str]:
+    rows = list[list[_Line]]()
+    for line in sorted(lines, key=lambda line: line.middle):
+        if rows and line.middle - rows[-1][0].middle < height / 2:
+            rows[-1].append(line)
+        else:
+            rows.append([line])
+    blocks = list[list[_Line]]()  # rows with a gap in common
+    for row in rows:
+        if blocks and _gap([*blocks[-1], *row], height, 0) is not None:
+            blocks[-1] += row
+        else:
+            blocks.append([*row])
+    for block in blocks:
+        if (start := _gap(block, height, _PROSE * height)) is None:
+            yield from (" ".join(line.text for line in sorted(row)) for row in rows if row[0] in block)
+        else:
+            yield from _in_order([line for line in block if line.left < start], height)
+            yield from _in_order([line for line in block if line.left >= start], height)
 
 
-def _part(shape: Any, id_: str) -> Any:
-    return ElementTree.fromstring(shape.part.related_part(id_).blob)
-
-
-def _listed(lines: list[tuple[int, str]]) -> str:
-    filled = [(level, text) for level, text in lines if text]
-    if len(filled) == 1:
-        return filled[0][1]
-    return "\n".join(f"{'  ' * min(level, _DEEPEST)}- {text}" for level, text in filled)
-
-
-# Titles that programs make up, and that do not describe the text.
-_MADE = re.compile(
-    r"(?:\(?(?:anonymous|unknown|unspecified|none|null|no title)\)?|microsoft (?:word|excel|powerpoint) [-\u2013\u2014] .*"
-    r"|(?:untitled|document|presentation|slide)[-\s\d]*|powerpoint presentation|(?:doc|book|workbook)\d+"
-    r"|[^\n]*\.(?:docx?|pptx?|xlsx?|odt|rtf|tex|dvi|pdf|indd|qxd|html?))",
-    re.IGNORECASE,
-)
-_TITLE_ELEMENT = "{http://purl.org/dc/elements/1.1/}title"
-
-
-def title_in_properties(archive: ZipFile, name: str = "docProps/core.xml") -> str | None:
-    """Return the title, or None if there is no title, or a program has made it up."""
-    with suppress(Exception):  # the text can be read all the same
-        root = ElementTree.fromstring(archive.read(name))
-        return said_title(next((each.text for each in root.iter(_TITLE_ELEMENT)), None))
+def _gap(lines: Sequence[_Line], width: float, usual: float) -> float | None:
+    """Return where the widest gap begins that has lines of at least a usual length on both sides."""
+    gaps, reach = list[tuple[float, float]](), math.inf
+    for line in sorted(lines):
+        gaps += [(line.left - reach, reach)] * (line.left - reach >= width)
+        reach = line.right if reach == math.inf else max(reach, line.right)
+    for _, start in sorted(gaps, reverse=True):
+        lengths = [[line.right - line.left for line in lines if (line.left < start) is side] for side in (True, False)]
+        if min(map(median, lengths)) >= usual:
+            return start
     return None
-
-
-def said_title(text: str | None) -> str | None:
-    """Return a file's declared title, or None if it is empty, or a program has made it up."""
-    title = in_one_line(text or "")
-    return None if not title or _MADE.fullmatch(title) else title

@@ -26,7 +26,7 @@ from typing import Any, BinaryIO, NamedTuple
 from leafspan.errors import MissingExtra
 from leafspan.files._formats import is_plain, read_file
 from leafspan.files._opening import Unreadable
-from leafspan.files._record import BadRecord, Record
+from leafspan.files._record import BadRecord, MoreTime, Record
 from leafspan.files._source import Files
 from leafspan.splitting import layout_of
 
@@ -38,6 +38,7 @@ _AT_ONCE = 4_096  # bytes that a pipe takes without waiting, if it takes any
 _FEWEST_SENT = 8  # files that the process still knows when it gets the next ones
 _MOST_IDLE = 2  # processes that wait for the next call
 _LONGEST_REASON = 200  # characters
+_TIMES_A_SCAN = 5  # how many times the time of a file a scanned page may take, such as one of a newspaper
 _FROM_OUTSIDE = (-9, -15, 0)  # SIGKILL, SIGTERM and an unknown code: the file may not be to blame
 
 
@@ -55,7 +56,11 @@ LIMITS = Limits()
 def records_of(path: Path, files: Files, limits: Limits | None = None) -> Iterator[Record | BadRecord]:
     """Yield a file's documents. If the file cannot be read, the last item says why."""
     try:
-        yield from read_file(path, files)
+        for record in read_file(path, files):
+            if not isinstance(record, MoreTime):
+                yield record
+            elif limits is not None:
+                _limit("RLIMIT_CPU", math.ceil(time.process_time()) + _TIMES_A_SCAN * limits.seconds)
     except (KeyboardInterrupt, GeneratorExit):
         raise
     except BaseException as error:  # of a library, perhaps of one in Rust, or by a user's reader that ends the program

@@ -16,6 +16,7 @@ from leafspan.checks import shown, storable_fields
 from leafspan.errors import InvalidDocument
 from leafspan.files._formats import suffixes_of, what_leafspan_wrote
 from leafspan.files._opening import whole_characters
+from leafspan.files._pages import PICTURES, can_recognize
 from leafspan.files._reader_process import LimitedReading
 from leafspan.files._record import BadRecord, FileDocument, Record
 from leafspan.files._source import AN_INDEX, FileNames, Files, LeftOut, NotRead, find_files
@@ -221,6 +222,8 @@ class FileReading:
             for reason in left_out:
                 self._note(name, reason, strict=strict)
                 self._noted.add(path)
+            for reason in record.missing:
+                self._note(name, reason, strict=False)
             self.order.setdefault(checked.id, len(self.order))
             yield FileDocument(
                 checked.id,
@@ -283,7 +286,8 @@ def files_at(named: Path, files: Files) -> Iterator[Path | NotRead | LeftOut]:
         yield real
         return
 
-    suffixes = suffixes_of(files)
+    without = {suffix for suffix in PICTURES if suffix not in files.readers and not can_recognize()}
+    suffixes = {*suffixes_of(files)} - without
 
     def below(path: Path) -> PurePosixPath:
         return PurePosixPath(path.relative_to(real).as_posix())
@@ -295,8 +299,10 @@ def files_at(named: Path, files: Files) -> Iterator[Path | NotRead | LeftOut]:
         return not path.name.startswith(".") and not files.leaves_out(below(path))
 
     for item in find_files(real, takes=takes, enters=enters):
-        if not isinstance(item, LeftOut) or item.kind == AN_INDEX or files.matches(below(item.path)):
+        if not isinstance(item, LeftOut) or item.kind == AN_INDEX:
             yield item
+        elif files.matches(below(item.path)):
+            yield item._replace(kind=f"{item.kind} without the extra 'ocr'") if item.kind in without else item
 
 
 def real_path(path: Path) -> Path:

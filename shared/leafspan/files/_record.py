@@ -29,6 +29,7 @@ class Record(NamedTuple):
     markup: str = MARKDOWN  # the text's markup format
     parts: Sequence[Parts] | None = None  # None if the text has the lines of the file
     layout: Layout | None = None  # the text's structure, if it is known
+    missing: Sequence[str] = ()  # like what was left out, but another reading would miss it, too
 
 
 def parsed_record(text: str, title: str | None, markup: str) -> Record:
@@ -56,6 +57,10 @@ class BadRecord(NamedTuple):
     """A part of a file that is not a document, and why."""
 
     reason: str
+
+
+class MoreTime(NamedTuple):
+    """The next step of reading may take longer than a file: it recognises a scanned page."""
 
 
 _PLACE = re.compile(r"(.*)s (\d+)-(\d+)|(.*) (\d+)", re.DOTALL)
@@ -116,7 +121,7 @@ def page_starts(text: str, parts: Sequence[Parts]) -> list[int]:
     starts = [
         start
         for part in parts
-        if part.unit in ("page", "slide") and not isinstance(part.starts, int)
+        if part.unit in ("page", "scanned page", "slide") and not isinstance(part.starts, int)
         for start in part.starts
     ]
     return [lines[start - 1] for start in starts if start <= len(lines)]

@@ -12,9 +12,8 @@ from typing import Any
 from xml.etree import ElementTree
 from zipfile import ZipFile
 
-from leafspan.files._office import chart, paragraphs, relations
+from leafspan.files._office import chart, paragraphs, relations, said_title
 from leafspan.files._opening import Unreadable, bytes_of, decode, library, open_archive, parsing, read_bytes
-from leafspan.files._pages import said_title
 from leafspan.files._record import Assembly, Record
 from leafspan.files._source import Files
 from leafspan.files._table import Cell, Tables, formatted

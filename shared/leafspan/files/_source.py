@@ -23,8 +23,9 @@ class Files:
 
     A folder stands for all files in it and below it whose kind is known: texts (Markdown, reStructuredText, AsciiDoc, Org),
     data (JSON, YAML, TOML, CSV), notebooks and mail; and with the extra ``files``, or the kind's own extra, HTML, EPUB,
-    PDF, Word, Excel, PowerPoint, LibreOffice and source code. docs/files-and-sync.md has all suffixes. Hidden files and
-    folders are not read, and links are not followed. A linked file is read only in its own place, if that is in the folder.
+    PDF, Word, Excel, PowerPoint, LibreOffice and source code; with the extra ``ocr``, scanned pages and pictures, too.
+    docs/files-and-sync.md has all suffixes. Hidden files and folders are not read, and links are not followed. A linked
+    file is read only in its own place, if that is in the folder.
 
     A file is a document, and so is a line of a ``.jsonl`` file and a message of a mailbox. The id of a file is its path
     relative to the folder in which the index's folder lies, or else its absolute path: see ``root``.

@@ -10,9 +10,19 @@ from xml.etree import ElementTree
 from zipfile import ZipFile
 
 from leafspan.files._html import markdown_of
-from leafspan.files._office import chart, diagram, elements, equation, name_of, paragraphs, reference, relations, value_of
+from leafspan.files._office import (
+    chart,
+    diagram,
+    elements,
+    equation,
+    name_of,
+    paragraphs,
+    reference,
+    relations,
+    title_in_properties,
+    value_of,
+)
 from leafspan.files._opening import NO_TEXT, Unreadable, library, open_archive, parsing
-from leafspan.files._pages import title_in_properties
 from leafspan.files._record import Record
 from leafspan.files._source import Files
 

@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from leafspan.documents import content_hash
-from leafspan.files import FileDocument, FileNames, FileReading, Files, file_status, packed
+from leafspan.files import FileDocument, FileNames, FileReading, Files, file_status, is_recognized, packed
 from leafspan.flows import Call, Flow
 from leafspan.segments import new_file
 from leafspan.splitting import MARKDOWN
@@ -199,6 +199,7 @@ def _recipe(path: Path, files: Files) -> str | None:
     if path.suffix.lower() in files.readers:
         return None
     options = [_FORMAT, _version(), files.encoding, files.text_field, files.id_field, files.title_field, files.outputs]
+    options += ["ocr"] * is_recognized(path)  # a file that was read without the extra is read again
     return hashlib.sha256(json.dumps(options).encode()).hexdigest()[:8]
 
 
