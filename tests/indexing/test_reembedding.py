@@ -13,6 +13,7 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 import pytest
@@ -119,6 +120,10 @@ def test_an_index_that_was_embedded_again_is_like_a_new_one(
         assert again.delete_spare() == "kb"
         assert again.delete_spare() is None
         assert again.check() == []
+        if kind in ("postgres", "qdrant"):
+            tables = run(again._store._engine.tables())  # type: ignore[union-attr]
+            assert "kb.leaves" not in tables
+            assert "kb.manifest" in tables  # which says where the index is
         assert again.reembed(OLD, progress=False).edition == "kb.3"
         assert again.delete(["more"]) == ["more"]
         assert again.count() == 5
@@ -331,6 +336,20 @@ def test_what_cannot_be_embedded_again_is_refused_before_anything_is_written(tmp
     assert index.delete_spare() == "kb.2"
     Index.open(tmp_path / "kb", name="kb.3", embedder=OLD).close()
     assert index.reembed(title_weight=1.0, progress=False).edition == "kb.4"
+
+
+def test_an_index_at_the_address_of_a_database_keeps_its_connections(pgvector_server: str, tmp_path: Path):
+    """Each opening of an address has connections of its own, which the spare edition must not close before the end."""
+    there = {"path": pgvector_server, "name": f"kb{uuid4().hex}", "cache_dir": tmp_path / "cache"}
+    index, fresh = filled(there), filled({"path": tmp_path / "fresh"}, NEW)
+    index.build_tree(progress=False)
+    assert index.reembed(NEW, progress=False).switched
+    assert answers(index) == answers(fresh)
+    assert index.summaries() != []
+    assert index.delete_spare() == there["name"]
+    index.add(Document("late", "It came late."))
+    assert index.count() == 5
+    index.close()
 
 
 async def test_the_asynchronous_twins_do_the_same(tmp_path: Path):
