@@ -28,7 +28,7 @@ from tests.simulation.world import Process
 OLD = OPTIONS["embedder"]
 FIRST = (Operation(-1, "add", documents=(("a", 1), ("b", 1), ("c", 2))),)
 REEMBEDDING, WRITING, READING = 1, 2, 3  # numbers of operations
-MOST = 2_000  # points of a reembedding
+MOST = 280  # points of a re-embedding, and a few more
 
 
 def other(texts: list[str]) -> Any:
@@ -186,5 +186,6 @@ def run_killed_at(store: str, place: int) -> bool:
 
 @pytest.mark.parametrize("store", STORES)
 def test_nothing_is_lost_or_mixed_wherever_it_is_killed(store: str) -> None:
-    places = range(1, MOST, 1 if THOROUGH else 23)
-    assert not all(run_killed_at(store, place) for place in places)
+    killed = [run_killed_at(store, place) for place in range(1, MOST, 1 if THOROUGH else 23)]
+    assert any(killed)
+    assert not all(killed)
