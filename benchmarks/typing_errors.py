@@ -12,6 +12,7 @@ from __future__ import annotations
 import random
 import re
 import sys
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
 
 from quality import NAMES, SAMPLE, measured, read
 
-from leafspan import Hybrid
+from leafspan import Hybrid, Index
 
 STRATEGIES = {**NAMES, "Hybrid as written": Hybrid(spelling=False)}
 _WORD = re.compile(r"\b[a-z]{5,}\b", re.IGNORECASE)
@@ -41,7 +42,7 @@ def with_errors(text: str, chance: random.Random) -> str:
 
 
 def main() -> None:
-    """Print two rows for each strategy and set."""
+    """Print two rows for each strategy and set, and how many foreign questions are refused."""
     print(f"{'set':<12}{'strategy':<20}{'errors':<8}recall at 150, 300, 600 and 1,200 words, or nDCG@10")
     for path in sorted(SAMPLE.glob("*.jsonl.gz")):
         documents, questions = read(path)
@@ -52,6 +53,21 @@ def main() -> None:
             for errors, figures in (("no", without[name]), ("yes", with_them[name])):
                 shown = " ".join(f"{each:.3f}" for each in figures)
                 print(f"{path.name.split('.')[0]:<12}{name:<20}{errors:<8}{shown}", flush=True)
+    for spelling in (True, False):
+        print(f"of questions of other sets, {spelling=} refuses {refused(spelling):.3f} with min_answer_probability=0.5")
+
+
+def refused(spelling: bool) -> float:
+    """The share of each English set's questions for which an index of another one returns nothing."""
+    sets = [read(path) for path in sorted(SAMPLE.glob("*.jsonl.gz")) if "xquad" not in path.name]
+    strategy = Hybrid(min_answer_probability=0.5, spelling=spelling)
+    answers = []
+    for documents, _ in sets:
+        with tempfile.TemporaryDirectory() as folder, Index.open(folder, embedding_cache=False) as index:
+            index.add(documents, progress=False)
+            questions = [each.text for others, foreign in sets if others is not documents for each in foreign]
+            answers += index.retrieve_many(questions, strategy, k=1)
+    return sum(not each for each in answers) / len(answers)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from leafspan import BM25, Analyzer, AutoMerging, BM25Settings, Document, F, Hybrid, Index, MultiQuery, Strategy, View
 from leafspan.embedding import is_english
 from leafspan.lab import explain
-from leafspan.lexical import Corpus, build_postings, in_other_words, respelt
+from leafspan.lexical import Corpus, _languages, build_postings, in_other_words, respelt
 from leafspan.lexical._spelling import edits
 from leafspan.strategies import RelevantSegments
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
@@ -169,6 +169,12 @@ def test_a_strategy_may_search_the_words_as_they_are(shared_index: Index):
     assert shared_index.retrieve("dannce", BM25(spelling=False)) == []
     okapi = BM25(engine="rank-bm25", bm25=BM25Settings(variant="okapi"))
     assert shared_index.retrieve("dannce", okapi, k=1)[0].trace.notes
+
+
+def test_what_a_misspelt_question_needs_is_there_after_warming_up(shared_index: Index):
+    _languages._identifier.cache_clear()
+    shared_index.warm()
+    assert _languages._identifier.cache_info().currsize == 1
 
 
 def test_only_leaves_decide_what_is_misspelt(tmp_path: Path):

@@ -43,6 +43,7 @@ _WIDER = {
 _ABOUT = {
     "lexical/_variants.py": ("ranking",),
     "lexical/_postings.py": ("ranking",),
+    "lexical/_spelling.py": ("spelling",),
     "lexical/_tokens.py": ("analysis",),
     "spans/_word_budget.py": ("relevant_runs",),
     "spans/_packing.py": ("packing",),

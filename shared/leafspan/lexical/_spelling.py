@@ -53,7 +53,7 @@ def respelt(
         stem = terms_of_chunks(own)[lower][:1]
         if not word[1:].islower() or not all(terms) or leaves_with([HYPHENATED + lower, *chain(*terms)]):
             continue
-        if not (any(map(is_english, (lower, *stem))) if own.language == "english" else len(word) <= _LEAST):
+        if not (any(map(is_english, (word, lower, *stem))) if own.language == "english" else len(word) <= _LEAST):
             unknown[word] = stem[0]
     nearest = {
         word: _nearest(word.lower(), stem, own, corpus, leaves_with, is_english)

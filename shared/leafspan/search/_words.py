@@ -136,9 +136,9 @@ class LexicalIndex:
         """Load and update everything that a search needs, unless the index was opened without its own analyzer."""
         if self.mirror is not None:
             snapshot = yield from self.mirror.current(reader)
-            corpus = yield from self.mirror.computed(self._over, snapshot, "postings")
-            if len(corpus.readings()) > 1:
-                yield Call(find_language, ("",))  # loads the language detection, which each question needs
+            yield from self.mirror.computed(self._over, snapshot, "postings")
+            if isinstance(self.analyzer, Analyzer):
+                yield Call(find_language, ("This loads the language detection.",))
 
     def _search(
         self,
