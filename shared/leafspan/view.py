@@ -183,8 +183,8 @@ class View:
             volatile_keys: Metadata keys whose values change without a change of the text, such as ``"view_count"``.
                 leafspan leaves them out of the ids that it makes, as it always does with dates of files and of loading.
                 Default: none.
-            workers: Number of other processes, >= 0, that read files, split, embed and analyse, on this machine, or in
-                Ray if this process uses Ray. The stored index is the same. Default: None, this process does it.
+            workers: Number of other processes, >= 0, that read files, split, embed and analyse, on this machine.
+                The stored index is the same. Default: None, this process does it.
             progress: Whether to show the progress. Default: only in a terminal or a notebook, after a second.
 
         Returns:
@@ -236,8 +236,8 @@ class View:
             allow_empty: Whether an empty source, or a missing path, deletes everything that it covers. Default: False.
             flatten_metadata: Whether nested metadata are flattened, as in ``add``. Default: False.
             volatile_keys: Metadata keys to leave out of the ids that leafspan makes, as in ``add``. Default: none.
-            workers: Number of other processes, >= 0, that read files, split, embed and analyse, on this machine, or in
-                Ray if this process uses Ray. The stored index is the same. Default: None, this process does it.
+            workers: Number of other processes, >= 0, that read files, split, embed and analyse, on this machine.
+                The stored index is the same. Default: None, this process does it.
             progress: Whether to show the progress. Default: only in a terminal or a notebook, after a second.
 
         Returns:

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 from leafspan import BM25, Document, Files, Hybrid, Index, InvalidArgument, Vector
 from leafspan.cli import app
-from leafspan.errors import FunctionFailed, InvalidDocument, MissingExtra
+from leafspan.errors import FunctionFailed, InvalidDocument
 from leafspan.indexing import _ingest, _workers
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
 from tests.indexing.test_copying import check_equal
@@ -48,14 +48,14 @@ def lists(index: Index) -> list[Any]:
 def processes() -> Iterator[list[Any]]:
     """The processes of this machine that were started, as pools."""
     begun: list[Any] = []
-    start = _workers.LocalProcesses.__init__
+    start = _workers.Processes.__init__
 
     def noting(self: Any, *given: Any) -> None:
         start(self, *given)
         begun.append(self)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_workers.LocalProcesses, "__init__", noting)
+        patch.setattr(_workers.Processes, "__init__", noting)
         yield begun
 
 
@@ -261,37 +261,3 @@ def test_the_command_takes_workers(tmp_path: Path):
     done = CliRunner().invoke(app, ["sync", str(tmp_path / "a.md"), "--kb", str(tmp_path / "kb"), "--workers", "1"])
     assert done.exit_code == 0, done.output
     assert "1 added" in done.output
-
-
-@pytest.fixture
-def ray() -> Iterator[Any]:
-    """Ray, with two processes on this machine."""
-    ray = pytest.importorskip("ray")
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, configure_logging=False)
-    yield ray
-    ray.shutdown()
-
-
-@pytest.mark.slow
-def test_ray_does_the_same_and_the_work_of_a_worker_that_was_killed_again(ray: Any, tmp_path: Path, processes: list[Any]):
-    marks = tmp_path / "marks"
-    marks.mkdir()
-    documents = [Document(f"d{n}", f"Text {n} {'is deadly' if n == 5 else 'is not'}. " * 400) for n in range(12)]
-    (tmp_path / "a.md").write_text("An A.")
-    with (
-        Index.open(tmp_path / "one", embedder=Ends(marks, 0), splitter=SPLITTER, embedding_cache=False) as one,
-        Index.open(tmp_path / "two", embedder=Ends(marks, 1), splitter=SPLITTER, embedding_cache=False) as two,
-    ):
-        for index, workers in ((one, None), (two, 2)):
-            assert len(index.add(documents, workers=workers).added) == 12
-            assert index.sync(tmp_path / "a.md", workers=workers).added == ("a.md",)
-        check_equal(two, one)
-    assert len(list(marks.iterdir())) == 1
-    assert processes == []
-
-
-def test_a_cluster_without_ray_names_the_extra(index: Index, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("RAY_ADDRESS", "auto")
-    monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(MissingExtra, match=r"pip install .*\[ray\]"):
-        index.add(Document("a", "An A."), workers=1)

@@ -1,11 +1,10 @@
-"""Worker processes on this machine, or on a Ray cluster, and what they do with documents."""
+"""Worker processes on this machine, and what they do with documents."""
 
 from __future__ import annotations
 
 import os
 import pickle
 import signal
-import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -16,12 +15,12 @@ from functools import partial
 from itertools import chain
 from multiprocessing import get_context, parent_process
 from pathlib import Path
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeVar
 
 from leafspan.checks import check_whole
 from leafspan.documents import IndexSettings
 from leafspan.embedding import Embed
-from leafspan.errors import FunctionFailed, InvalidArgument, LeafspanError, MissingExtra
+from leafspan.errors import FunctionFailed, InvalidArgument, LeafspanError
 from leafspan.files import BadRecord, Files, LimitedReading, Record, Step, in_limits, read_ahead
 from leafspan.flows import run
 from leafspan.indexing._writing import Group, NewVersion, split_document, vectors_of
@@ -33,6 +32,18 @@ _AHEAD = 2  # tasks in progress for each worker
 _CHARACTERS = 100_000  # of the documents of a task, about 400 leaves
 _DOCUMENTS = 256  # of a task
 _MOST_ENDS = 3  # times that processes may end before their task is done
+
+
+class Processes:
+    def __init__(self, count: int, shared: bytes) -> None:
+        # A forked copy of this process could wait for ever for a lock that one of its threads holds.
+        self._pool = ProcessPoolExecutor(count, get_context("spawn"), initializer=_begin, initargs=(shared,))
+
+    def submit(self, function: Callable[..., T], *arguments: Any) -> Future[T]:
+        return self._pool.submit(_with_kept, function, *arguments)
+
+    def close(self) -> None:
+        self._pool.shutdown(wait=False, cancel_futures=True)
 
 
 @dataclass(slots=True)
@@ -84,8 +95,6 @@ class Workers:
             except BrokenProcessPool as error:
                 self._start_again(task.pool, error)
                 task = self.begin(task.function, *task.arguments)
-            except Exception as error:
-                raise _own_error(error) from error
 
     def _start_again(self, broken: Processes, error: BrokenProcessPool) -> None:
         if broken is not self._pool:
@@ -100,47 +109,9 @@ class Workers:
         self._pool = self._start()
 
 
-class LocalProcesses:
-    def __init__(self, count: int, shared: bytes) -> None:
-        # A forked copy of this process could wait for ever for a lock that one of its threads holds.
-        self._pool = ProcessPoolExecutor(count, get_context("spawn"), initializer=_begin, initargs=(shared,))
-
-    def submit(self, function: Callable[..., T], *arguments: Any) -> Future[T]:
-        return self._pool.submit(_with_kept, function, *arguments)
-
-    def close(self) -> None:
-        self._pool.shutdown(wait=False, cancel_futures=True)
-
-
-class RayProcesses:
-    """Processes of a Ray cluster. Ray repeats the work of processes that end."""
-
-    def __init__(self, shared: bytes) -> None:
-        try:
-            import ray
-        except ImportError as error:
-            raise MissingExtra.of("workers on a Ray cluster need ray", "ray") from error
-        if not ray.is_initialized():
-            ray.init(log_to_driver=False)
-        self._shared = ray.put(shared)
-        self._task = ray.remote(max_retries=_MOST_ENDS)(_with_shared)
-
-    def submit(self, function: Callable[..., T], *arguments: Any) -> Future[T]:
-        return self._task.remote(self._shared, function, *arguments).future()  # type: ignore[no-any-return]
-
-    def close(self) -> None:
-        """The cluster stays, since others may use it."""
-
-
-Processes: TypeAlias = LocalProcesses | RayProcesses
-
-
 @contextmanager
 def started(count: int, shared: object) -> Iterator[Workers | None]:
-    """A context with workers that pass ``shared`` to each function as its first argument. None if ``count`` is 0.
-
-    They run on Ray if this process uses Ray, and on this machine otherwise.
-    """
+    """A context with workers that pass ``shared`` to each function as its first argument. None if ``count`` is 0."""
     if check_whole("workers", count, 0) == 0:
         yield None
         return
@@ -151,8 +122,7 @@ def started(count: int, shared: object) -> Iterator[Workers | None]:
             f"workers need an embedder, a splitter and an analyzer that can be sent to another process ({error}): name the "
             'embedder as "package.module:attribute", and define functions in a module'
         ) from error
-    start = partial(RayProcesses, content) if _is_ray_in_use() else partial(LocalProcesses, count, content)
-    workers = Workers(count, start)
+    workers = Workers(count, partial(Processes, count, content))
     try:
         yield workers
     finally:
@@ -183,11 +153,6 @@ def prepare(preparation: Preparation, portion: Sequence[NewVersion]) -> Group:
         return Group(documents, vectors, {recipe.name: recipe.of(to_write)} if to_write else {})
     except LeafspanError:  # the writer tries again, and can do without it
         return Group(documents, vectors)
-
-
-def _is_ray_in_use() -> bool:
-    ray = sys.modules.get("ray")
-    return "RAY_ADDRESS" in os.environ or (ray is not None and ray.is_initialized())
 
 
 def _read(_: object, path: Path, files: Files) -> list[Record | BadRecord]:
@@ -238,13 +203,3 @@ def _loaded(shared: bytes) -> Any:
             f"a worker cannot load the embedder, the splitter or the analyzer ({error}): define them in a module that "
             'it can import, or name the embedder as "package.module:attribute"'
         ) from error
-
-
-def _own_error(error: Exception) -> Exception:
-    """Return a worker's own error, which Ray wraps in one of its errors."""
-    if not type(error).__module__.startswith("ray."):
-        return error
-    cause = getattr(error, "cause", None)
-    if isinstance(cause, LeafspanError):
-        return cause
-    return FunctionFailed(f"a worker of Ray failed: {' '.join(str(error).split())[:500]}")
