@@ -183,6 +183,16 @@ def test_a_page_that_fails_is_left_out_and_the_others_are_read(tmp_path: Path, s
     assert (document.text, skipped.reason) == ("\nTwo.\n", "the scanned page 1 is left out: odd")
 
 
+def test_a_pdf_whose_pages_cannot_be_drawn_keeps_its_text(
+    tmp_path: Path, sizes: list[Any], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("pypdfium2.PdfDocument", lambda data: {}[data])
+    (tmp_path / "a.pdf").write_bytes(joined(pdf(["A page of text."]), saved(drawn("x"), "PDF")))
+    [document], [skipped] = read(tmp_path)
+    assert document.text == "A page of text.\n\n"
+    assert skipped.reason.startswith("the scanned page 2 is left out: ")
+
+
 def test_a_scan_of_endless_pages_is_read_as_far_and_not_again(tmp_path: Path, sizes: list[Any], monkeypatch):
     docs = tmp_path / "docs"
     docs.mkdir()

@@ -53,10 +53,10 @@ def read_pdf(path: Path, files: Files) -> Iterator[Record | MoreTime]:
             raise error
         scanned, missing = [], [str(error)]
 
-    drawn = library("pypdfium2", "pictures of pages need pypdfium2", "ocr").PdfDocument(data) if scanned else ()
+    drawn = cache(lambda: library("pypdfium2", "pictures of pages need pypdfium2", "ocr").PdfDocument(data))
 
     def pixels(number: int) -> Any:
-        page = drawn[number - 1]
+        page = drawn()[number - 1]
         return page.render(scale=_LONGEST_SIDE / max(page.get_size()), grayscale=True).to_numpy()
 
     yield from _with_scans(texts, scanned, pixels, missing, title=said_title(title) or None, left_out=left_out)
