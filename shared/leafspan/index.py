@@ -410,7 +410,7 @@ class Index(View):
             self._sources.trees,
             self._settings,
             options,
-            CheckedEmbedder(indexing.unrecorded, indexing.as_it_is, new, vectors, self._store.id),
+            CheckedEmbedder.unrecorded(new, vectors, self._store.id),
             self._timeout,
             lambda name: has_index(path, client, name, self._timeout),
             partial(open_store, path, client, timeout=self._timeout, cache_dir=opening.cache_dir),

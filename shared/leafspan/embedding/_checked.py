@@ -74,6 +74,11 @@ class CheckedEmbedder:
         self._identity: EmbedderIdentity | None = None
         self._recorded: EmbedderIdentity | None = None
 
+    @classmethod
+    def unrecorded(cls, embedder: Embedder, cache: CacheFile | None, index_id: str) -> CheckedEmbedder:
+        """Return an embedder that no index has recorded yet."""
+        return cls(partial(_same, None), _same, embedder, cache, index_id)
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Keep the identity in another process. This process has recorded it."""
         identity = self._identity or self._recorded

@@ -16,7 +16,7 @@ from ._contents import (
     value_counts,
 )
 from ._copying import Copied, check_copy, copy_store, copy_texts
-from ._editions import Reembedded, Reembedding, as_it_is, delete_spare, unrecorded
+from ._editions import Reembedded, Reembedding, delete_spare
 from ._examining import Examination, Finding, examine
 from ._ingest import Added, AddOptions, IngestRules, ingest
 from ._known_files import FILE_KEY, moved_warning
@@ -57,7 +57,6 @@ __all__ = [
     "Synced",
     "Watch",
     "WriteTarget",
-    "as_it_is",
     "check_copy",
     "check_splitter",
     "copy_store",
@@ -84,7 +83,6 @@ __all__ = [
     "summaries_of",
     "surrounding_text",
     "sync",
-    "unrecorded",
     "value_counts",
     "verify",
     "write_group",

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from leafspan.documents import TREE_SETTINGS, IndexSettings, OpenOptions
-from leafspan.embedding import CheckedEmbedder, EmbedderIdentity
+from leafspan.embedding import CheckedEmbedder
 from leafspan.errors import IndexMismatch, InvalidArgument
 from leafspan.flows import Flow
 from leafspan.indexing._copying import copy_store, copy_texts, differences, take_place
@@ -146,14 +146,3 @@ def delete_spare(store: Store, timeout: float) -> Flow[str | None]:
             yield from store.drop(editions.spare)
             yield from store.record_editions(editions._replace(spare=None))
     return editions.spare
-
-
-def unrecorded() -> Flow[None]:
-    """Return no identity, for an embedder that no index has recorded."""
-    yield from ()
-
-
-def as_it_is(identity: EmbedderIdentity) -> Flow[EmbedderIdentity]:
-    """Return the identity of an embedder without recording it."""
-    yield from ()
-    return identity
