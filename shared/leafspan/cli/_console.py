@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.text import Text
 from typer.core import TyperGroup
 
-from leafspan.checks import check_can_be_written, reason_of
+from leafspan.checks import reason_of
 from leafspan.engines.chroma import chroma_failure
 from leafspan.engines.local import WAITS
 from leafspan.errors import InvalidArgument, LeafspanError
@@ -77,16 +77,6 @@ def is_standard_output(path: Path | None) -> bool:
     return path == _STDOUT
 
 
-def check_output(path: Path | None, *, force: bool) -> None:
-    """Check, before any work, that a command can write this file, and replaces no other one. Devices can be written to."""
-    if path is not None and not force and not is_standard_output(path) and path.is_file():
-        raise InvalidArgument(
-            f"an output file must not exist yet, got {str(path)!r}: choose another name, or replace the file with --force"
-        )
-    if path is not None and not is_standard_output(path):
-        check_can_be_written(path)
-
-
 STDIN = "-"  # the argument that means standard input
 _MARK = "\ufeff"  # editors and PowerShell write it before the first line
 
@@ -106,11 +96,6 @@ def with_standard_input(arguments: Iterable[str]) -> Iterator[str]:
         for each in lines() if argument == STDIN else [argument]:
             if (line := each.rstrip("\r\n")).strip():
                 yield line
-
-
-def one_text(argument: str) -> str:
-    """Return the argument, or the text on standard input for ``-``."""
-    return "".join(lines()).strip() if argument == STDIN else argument
 
 
 def lines() -> Iterator[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import unquote
@@ -12,9 +11,7 @@ from urllib.parse import unquote
 import typer
 
 from leafspan.cli._console import console, plain
-from leafspan.configuration import Config
 from leafspan.engines import is_address
-from leafspan.errors import InvalidArgument
 from leafspan.filters import Where as Filter
 from leafspan.filters import filter_from_option
 from leafspan.flows import run
@@ -91,16 +88,6 @@ ConfigFile = Annotated[
         "--config", help="A configuration in YAML or JSON: see `leafspan config`.", parser=named_path, metavar="FILE"
     ),
 ]
-
-
-def load_configs(files: Iterable[Path], taken: Collection[str]) -> dict[str, Config]:
-    """Return configurations by their files' names, without suffixes."""
-    loaded: dict[str, Config] = {}
-    for file in files:
-        if file.stem in {*loaded, *taken}:
-            raise InvalidArgument(f"each strategy must have a name of its own, got {file.stem!r} twice: rename {file}")
-        loaded[file.stem] = Config.load(file)
-    return loaded
 
 
 def parse_filter(where: str | None) -> Filter | dict[str, Any] | None:

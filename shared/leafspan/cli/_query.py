@@ -245,14 +245,6 @@ def k_of_query(k: int | None, budget: int | None, min_score: float | None, strat
     return DEFAULT_K if configured.k is None and configured.budget is None else None
 
 
-def in_place_of_configured(view: View, min_score: float | None) -> float | None:
-    """Return the lowest score to retrieve with: the given one if it replaces one in the configuration, or else none.
-
-    Otherwise all passages are retrieved, so that the command can say how many it left out.
-    """
-    return None if view.default_limits.min_score is None else min_score
-
-
 def with_answer_probability(strategy: Strategy, least: float, name: str) -> Strategy:
     """Return a strategy that finds no passage if an answer is less probable than this."""
     if isinstance(strategy, Hybrid):

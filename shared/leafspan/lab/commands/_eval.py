@@ -17,10 +17,8 @@ from leafspan.cli import (
     Force,
     KnowledgeBase,
     Where,
-    check_output,
     console,
     is_standard_output,
-    load_configs,
     named_path,
     open_index,
     parse_filter,
@@ -34,6 +32,7 @@ from leafspan.engines import is_address
 from leafspan.errors import InvalidArgument
 from leafspan.files import FileNames, real_path
 from leafspan.index import Index
+from leafspan.lab.commands._files import check_output, load_configs
 from leafspan.lab.commands._questions import Budgets, given_questions
 from leafspan.lab.evaluation import BUDGETS, Evaluation, Question, check_can_plot, read_questions
 from leafspan.lab.evaluation import evaluate as evaluate_strategies

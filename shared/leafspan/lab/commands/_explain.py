@@ -9,6 +9,7 @@ import typer
 
 from leafspan.cli import (
     DEFAULT_FOLDER,
+    STDIN,
     STRATEGIES,
     AsJson,
     ConfigFile,
@@ -17,7 +18,7 @@ from leafspan.cli import (
     Where,
     console,
     k_of_query,
-    one_text,
+    lines,
     open_index,
     parse_filter,
     plain,
@@ -74,7 +75,7 @@ def explain(
     """
     named = None if strategy is None else strategy_named(strategy)
     condition = parse_filter(where)
-    question = one_text(question)
+    question = "".join(lines()).strip() if question == STDIN else question
     with open_index(kb, embedder, create=False, config=config) as opened:
         chosen = opened.default_strategy if named is None else named
         if min_answer_probability is not None:

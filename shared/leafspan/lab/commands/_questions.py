@@ -15,7 +15,6 @@ from leafspan.cli import (
     Force,
     KnowledgeBase,
     Where,
-    check_output,
     console,
     is_standard_output,
     lines,
@@ -25,6 +24,7 @@ from leafspan.cli import (
     plain,
     print_json,
 )
+from leafspan.lab.commands._files import check_output
 from leafspan.lab.evaluation import BUDGETS, Question, make_questions, plain_question, questions_in_lines, save_questions
 
 

@@ -17,9 +17,7 @@ from leafspan.cli import (
     EmbedderName,
     KnowledgeBase,
     Where,
-    check_output,
     console,
-    in_place_of_configured,
     is_standard_output,
     named_path,
     open_index,
@@ -35,6 +33,7 @@ from leafspan.config import config_name
 from leafspan.errors import InvalidArgument
 from leafspan.files import is_report
 from leafspan.index import Index
+from leafspan.lab.commands._files import check_output
 from leafspan.retrieval import Passages
 from leafspan.values import Passage
 
@@ -106,7 +105,8 @@ def report(
             chosen = {config_name(type(opened.default_strategy)): opened.default_strategy}
         if min_answer_probability is not None:
             chosen = {name: with_answer_probability(each, min_answer_probability, name) for name, each in chosen.items()}
-        options["min_score"] = in_place_of_configured(opened, min_score)
+        # If it replaces one in the configuration. Else all passages are found, to say how many are left out.
+        options["min_score"] = None if opened.default_limits.min_score is None else min_score
         for question in wanted:
             results = {name: opened.retrieve(question, each, **options) for name, each in chosen.items()}
             kept = {name: worth_printing(row, min_score) for name, row in results.items()}

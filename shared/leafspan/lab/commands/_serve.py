@@ -18,13 +18,13 @@ from leafspan.cli import (
     KnowledgeBase,
     Where,
     console,
-    load_configs,
     named_path,
     open_index,
     plain,
     served_view,
 )
 from leafspan.configuration import Config
+from leafspan.lab.commands._files import load_configs
 
 _FIRST = "relevant-segments"
 

@@ -16,7 +16,6 @@ from leafspan.cli import (
     Force,
     KnowledgeBase,
     Where,
-    check_output,
     console,
     is_standard_output,
     named_path,
@@ -28,6 +27,7 @@ from leafspan.cli import (
 )
 from leafspan.configuration import Config
 from leafspan.errors import InvalidArgument
+from leafspan.lab.commands._files import check_output
 from leafspan.lab.commands._questions import Budgets, given_questions
 from leafspan.lab.evaluation import BUDGETS
 from leafspan.lab.evaluation import tune as tune_strategy
