@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from leafspan import InvalidArgument, MissingExtra
 from leafspan.lexical import BM25Settings, Corpus, RankBM25, Scores, best, build_postings, merge_postings, score_reached_by
 from leafspan.lexical._postings import Postings
-from leafspan.lexical._variants import VARIANTS
+from leafspan.lexical._terms import VARIANTS
 from tests.profiles import examples
 
 LEAVES = [["a", "b"], ["b", "c", "c", "c"], ["c"], ["d", "d", "d"], []]

@@ -41,7 +41,7 @@ _WIDER = {
 }
 # Modules whose tests have another name.
 _ABOUT = {
-    "lexical/_variants.py": ("ranking",),
+    "lexical/_terms.py": ("ranking",),
     "lexical/_postings.py": ("ranking",),
     "lexical/_spelling.py": ("spelling",),
     "lexical/_tokens.py": ("analysis",),

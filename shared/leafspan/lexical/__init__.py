@@ -27,9 +27,8 @@ from leafspan.lexical._postings import AnotherTerm, build_postings, encode, leng
 from leafspan.lexical._rank_bm25_engine import RankBM25
 from leafspan.lexical._ranking import Corpus, Scores, best, score_reached_by
 from leafspan.lexical._spelling import in_other_words, respelt
-from leafspan.lexical._terms import NodeScores, starts_of
+from leafspan.lexical._terms import BM25Settings, NodeScores, starts_of
 from leafspan.lexical._tokens import find_plain_words, other_numbers, other_writings
-from leafspan.lexical._variants import BM25Settings
 
 __all__ = [
     "Analysis",

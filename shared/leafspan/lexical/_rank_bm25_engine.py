@@ -14,7 +14,7 @@ from leafspan.errors import InvalidArgument, MissingExtra
 from leafspan.flows import np
 from leafspan.lexical._postings import Postings
 from leafspan.lexical._ranking import Corpus, QueryTerms, Scores
-from leafspan.lexical._variants import BM25Settings
+from leafspan.lexical._terms import BM25Settings
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -13,6 +13,7 @@ from leafspan.errors import InvalidArgument
 from leafspan.flows import np
 from leafspan.lexical._postings import Postings, encode
 from leafspan.lexical._terms import (
+    BM25Settings,
     CountedLeaves,
     Group,
     Nodes,
@@ -25,7 +26,6 @@ from leafspan.lexical._terms import (
     nowhere,
     scaled,
 )
-from leafspan.lexical._variants import BM25Settings
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

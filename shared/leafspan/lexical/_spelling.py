@@ -30,15 +30,13 @@ _LONG = 8  # letters of a stem that may have two errors
 _BEGINNING = 4  # letters of this stem that stay
 _ALPHABETS = ("abcdefghijklmnopqrstuvwxyz", "абвгдежзийклмнопрстуфхцчшщъыьэюя", "αβγδεζηθικλμνξοπρστυφχψω")
 
-LeavesWith = Callable[[Iterable[str]], Mapping[str, int]]
-
 
 def respelt(
     question: str,
     own: Analyzer,
     readings: Sequence[Analyzer],
     corpus: Corpus,
-    leaves_with: LeavesWith,
+    leaves_with: Callable[[Iterable[str]], Mapping[str, int]],
     is_english: Callable[[str], bool],
 ) -> dict[str, str]:
     """Return the words that no leaf has in any of its readings, each with the word that it is read as.
@@ -46,30 +44,6 @@ def respelt(
     ``own`` is the reading of the question. ``leaves_with`` returns the number of leaves with each of some terms, without
     terms that no leaf has, and ``is_english`` says whether a list has an English word.
     """
-    unknown = {}
-    for word in dict.fromkeys(match[1] for match in _WORD.finditer(question) if match[1]):
-        lower = word.lower()
-        terms = [terms_of_chunks(each)[lower] for each in readings]
-        stem = terms_of_chunks(own)[lower][:1]
-        if not word[1:].islower() or not all(terms) or leaves_with([HYPHENATED + lower, *chain(*terms)]):
-            continue
-        if not (any(map(is_english, (word, lower, *stem))) if own.language == "english" else len(word) <= _LEAST):
-            unknown[word] = stem[0]
-    nearest = {
-        word: _nearest(word.lower(), stem, own, corpus, leaves_with, is_english)
-        for word, stem in islice(unknown.items(), _MOST)
-    }
-    return {word: best.capitalize() if word[0].isupper() else best for word, best in nearest.items() if best}
-
-
-def in_other_words(question: str, words: Mapping[str, str]) -> str:
-    """Return the question with these words of ``respelt`` replaced."""
-    return _WORD.sub(lambda match: words.get(match[1], match[0]), question)
-
-
-def _nearest(
-    word: str, stem: str, own: Analyzer, corpus: Corpus, leaves_with: LeavesWith, is_english: Callable[[str], bool]
-) -> str | None:
     terms_of, english = terms_of_chunks(own), own.language == "english"
 
     def best(words: Iterable[str]) -> str | None:
@@ -79,12 +53,28 @@ def _nearest(
         order = {each: (-count, not (english and is_english(each))) for each, count in counts.items() if count}
         return min(order, key=order.__getitem__, default=None)
 
-    edited = best(each for each in edits(word) if english or (each[0], each[-_ENDING:]) == (word[0], word[-_ENDING:]))
-    if edited is None and english and len(stem) >= _LONG and word.startswith(stem):
-        ending = word[len(stem) :]
-        near = [each for each in sorted(corpus.beginning(stem[:_BEGINNING])) if _at_two_edits(stem, each)]
-        return best(each + ending for each in near if terms_of[each + ending] == [each])
-    return edited
+    def nearest(word: str, stem: str) -> str | None:
+        edited = best(each for each in edits(word) if english or (each[0], each[-_ENDING:]) == (word[0], word[-_ENDING:]))
+        if edited is not None or not english or len(stem) < _LONG or not word.startswith(stem):
+            return edited
+        ending, near = word[len(stem) :], sorted(corpus.beginning(stem[:_BEGINNING]))
+        return best(each + ending for each in near if _at_two_edits(stem, each) and terms_of[each + ending] == [each])
+
+    unknown = {}
+    for word in dict.fromkeys(match[1] for match in _WORD.finditer(question) if match[1]):
+        lower = word.lower()
+        terms, stem = [terms_of_chunks(each)[lower] for each in readings], terms_of[lower][:1]
+        if not word[1:].islower() or not all(terms) or leaves_with([HYPHENATED + lower, *chain(*terms)]):
+            continue
+        if not (any(map(is_english, (word, lower, *stem))) if english else len(word) <= _LEAST):
+            unknown[word] = stem[0]
+    read = {word: nearest(word.lower(), stem) for word, stem in islice(unknown.items(), _MOST)}
+    return {word: each.capitalize() if word[0].isupper() else each for word, each in read.items() if each}
+
+
+def in_other_words(question: str, words: Mapping[str, str]) -> str:
+    """Return the question with these words of ``respelt`` replaced."""
+    return _WORD.sub(lambda match: words.get(match[1], match[0]), question)
 
 
 def edits(word: str) -> list[str]:
