@@ -11,8 +11,8 @@ from typing import Any, Literal, get_args
 from leafspan.checks import check_model, check_number, keep_whole, shown
 from leafspan.embedding import to_embedder
 from leafspan.errors import InvalidArgument
-from leafspan.flows import acall_within, call_within, late
 from leafspan.language_model import check_prompt, read_phrasings, without_reasoning
+from leafspan.sources._waiting import acall_within, call_within, late
 from leafspan.sources.graphs._graph import (
     GraphKind,
     GraphResult,

@@ -15,7 +15,7 @@ from typing import Any, Self, TypeVar
 
 from leafspan.checks import check_number, shown
 from leafspan.errors import ForkedProcess, InvalidArgument, SourceFailed
-from leafspan.flows import acall_within, call_within, late
+from leafspan.sources._waiting import acall_within, call_within, late
 
 _CLOSING = 10.0  # seconds
 

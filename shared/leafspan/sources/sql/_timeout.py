@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from leafspan.errors import QueryTimeout, SourceTimeout
-from leafspan.flows import call_within
+from leafspan.sources._waiting import call_within
 
 T = TypeVar("T")
 

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from leafspan.errors import SourceTimeout
-from leafspan.flows import acall_within, call_within
+from leafspan.sources._waiting import acall_within, call_within
 from tests.lateness import ends_within
 
 speaker = contextvars.ContextVar("speaker", default="nobody")
