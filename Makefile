@@ -79,6 +79,8 @@ benchmarks: .venv/dev ## Measure everything: make benchmarks DATA=FOLDER
 	$(BIN)/python benchmarks/reading.py
 	$(BIN)/python benchmarks/scanned_pages.py
 	$(BIN)/python benchmarks/workers.py
+	$(BIN)/python benchmarks/reembedding.py
+	$(BIN)/python benchmarks/watching.py
 	$(BIN)/python benchmarks/postgres.py --data "$(DATA)"
 	$(BIN)/python benchmarks/outgrowing.py --leaves 8000
 	$(BIN)/python benchmarks/tree.py --data "$(DATA)"

@@ -21,7 +21,6 @@ from leafspan.cli._options import (
     EmbedderName,
     KnowledgeBase,
     Where,
-    named_embedder,
     named_index,
     open_index,
     parse_filter,
@@ -124,12 +123,7 @@ def copy(
 
 def reembed(
     kb: KnowledgeBase = DEFAULT_FOLDER,
-    embedder: Annotated[
-        str | None,
-        typer.Option(
-            parser=named_embedder, help="The new embedder, as for `index`.", show_default="the present one", metavar="NAME"
-        ),
-    ] = None,
+    embedder: EmbedderName = None,
     config: ConfigFile = None,
     no_switch: Annotated[
         bool, typer.Option("--no-switch", help="Let questions go on with the old vectors, such as to compare both first.")
