@@ -25,6 +25,7 @@ from leafspan.errors import DamagedIndex, IndexMismatch
 from leafspan.flows import Call, run
 from leafspan.flows import _flow as flow_module
 from leafspan.indexing import _copying, _editions
+from leafspan.lab import Answer, Question, evaluate
 from leafspan.store import Editions
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
 from tests.indexing.test_copying import everything, place
@@ -295,6 +296,16 @@ def test_after_an_interruption_at_any_call_it_goes_on(
             assert again.delete_spare() == "kb"
             assert again.check() == []
         step += stride
+
+
+def test_both_editions_are_evaluated_before_the_switch(tmp_path: Path):
+    index = filled({"path": tmp_path / "kb"})
+    edition = index.reembed(NEW, switch=False, progress=False).edition
+    start = DOCUMENTS[1].text.index("Karl von Frisch decoded the dance")
+    asked = [Question("Who decoded the dance of the bees?", [Answer("bees", start, start + 33)])]
+    with Index.open(tmp_path / "kb", name=edition, embedder=NEW) as spare:
+        means = [evaluate(each, asked, ["vector"], progress=False).mean("vector", "recall@600") for each in (index, spare)]
+    assert means == [1.0, 1.0]
 
 
 def test_what_changes_during_the_last_step_is_embedded_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
