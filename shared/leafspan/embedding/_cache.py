@@ -16,19 +16,16 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
 
 from platformdirs import user_cache_path
 
 from leafspan.checks import keep_whole, shown
 from leafspan.embedding._embedder import Embedder, EmbedderIdentity
 from leafspan.errors import InvalidArgument
-from leafspan.flows import np
+from leafspan.flows import NDArray, np
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Vector = NDArray[np.float32]
+Vector: TypeAlias = "NDArray[np.float32]"
 
 T = TypeVar("T")
 

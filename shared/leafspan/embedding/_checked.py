@@ -15,19 +15,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from leafspan.checks import calling
 from leafspan.embedding._cache import CacheFile, Space, text_key
 from leafspan.embedding._embedder import PROBE, Embedder, EmbedderIdentity, recorded_embedder
 from leafspan.embedding._vectors import check_vectors
 from leafspan.errors import IndexMismatch, LeafspanError
-from leafspan.flows import METRICS, Call, Flow, instrument, np
+from leafspan.flows import METRICS, Call, Flow, NDArray, instrument, np
 from leafspan.text import visible
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 _logger = logging.getLogger(__name__)
 _warned: set[str] = set()  # embedders that the log has already named

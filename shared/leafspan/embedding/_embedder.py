@@ -12,16 +12,13 @@ from functools import partial
 from importlib import import_module
 from inspect import iscoroutinefunction
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
 from leafspan.checks import shown
 from leafspan.errors import InvalidArgument
-from leafspan.flows import Call, Flow, np
+from leafspan.flows import Call, Flow, NDArray, np
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Vectors = NDArray[np.float32]
+Vectors: TypeAlias = "NDArray[np.float32]"
 
 
 PROBE = "The quick brown fox jumps over the lazy dog."  # the text whose vector identifies an embedder

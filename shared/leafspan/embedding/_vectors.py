@@ -6,13 +6,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from random import Random
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from leafspan.checks import unusable
-from leafspan.flows import np
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from leafspan.flows import NDArray, np
 
 QUESTION_ERROR = 0.14
 """The squared error of a code of two bits a number for a vector of length 1, if its numbers have a normal distribution."""

@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cached_property, reduce
 from operator import iand, ior
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 from leafspan.checks import shown
 from leafspan.errors import InvalidArgument
@@ -26,10 +26,7 @@ from leafspan.filters._conditions import (
     value_of,
 )
 from leafspan.filters._expression import And, Joined, Not, Or, Where
-from leafspan.flows import np
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from leafspan.flows import NDArray, np
 
 
 class Columns:

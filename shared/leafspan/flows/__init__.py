@@ -3,7 +3,7 @@
 from leafspan.flows._concurrent import arun_within, run_concurrently, run_together, run_within
 from leafspan.flows._flow import Call, Flow, arun, awaiting, blocking, driver_awaits, parameters_of, run
 from leafspan.flows._metrics import METRICS, instrument
-from leafspan.flows._numpy import np
+from leafspan.flows._numpy import NDArray, np
 from leafspan.flows._progress import Progress
 from leafspan.flows._threads import in_own_thread, in_thread, on_other_core
 
@@ -11,6 +11,7 @@ __all__ = [
     "METRICS",
     "Call",
     "Flow",
+    "NDArray",
     "Progress",
     "arun",
     "arun_within",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy as np
+    from numpy.typing import NDArray
 else:
 
     class _Numpy:
@@ -16,5 +17,6 @@ else:
             return value
 
     np = _Numpy()
+    NDArray = None  # for annotations, which no program evaluates
 
-__all__ = ["np"]
+__all__ = ["NDArray", "np"]

@@ -17,16 +17,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from leafspan.flows import np
+from leafspan.flows import NDArray, np
 from leafspan.lexical._analysis import AUTO, Analysis, Analyzer, read_as
 from leafspan.lexical._postings import Postings, encode, end_offsets, in_smallest_type
 from leafspan.lexical._tokens import find_plain_words
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 _LANGUAGE = "english"  # the package has vectors of English words only
 

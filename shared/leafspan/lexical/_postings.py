@@ -19,14 +19,10 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, reduce
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from leafspan.flows import np
+from leafspan.flows import NDArray, np
 from leafspan.lexical._tokens import HYPHENATED
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 _CACHED_TERMS = 10_000
 _WORTH_A_LIST = 200  # terms for each lookup so far: an index that changes often makes no long list

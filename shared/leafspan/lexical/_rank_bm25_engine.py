@@ -7,17 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from math import ceil
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from leafspan.checks import shown
 from leafspan.errors import InvalidArgument, MissingExtra
-from leafspan.flows import np
+from leafspan.flows import NDArray, np
 from leafspan.lexical._postings import Postings
 from leafspan.lexical._ranking import Corpus, QueryTerms, Scores
 from leafspan.lexical._terms import BM25Settings
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 class RankBM25(Corpus):

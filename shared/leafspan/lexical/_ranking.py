@@ -7,10 +7,10 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from leafspan.errors import InvalidArgument
-from leafspan.flows import np
+from leafspan.flows import NDArray, np
 from leafspan.lexical._postings import Postings, encode
 from leafspan.lexical._terms import (
     BM25Settings,
@@ -27,10 +27,7 @@ from leafspan.lexical._terms import (
     scaled,
 )
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Mask = NDArray[np.bool_]
+Mask: TypeAlias = "NDArray[np.bool_]"
 
 _MOST_LENGTHS = 100_000  # lengths of leaves whose norms are kept
 _MOST_NORMS = 16  # readings and settings whose norms are kept

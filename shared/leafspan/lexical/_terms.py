@@ -35,18 +35,15 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from leafspan.checks import check_choice, check_number, shown
 from leafspan.errors import InvalidArgument
-from leafspan.flows import np
+from leafspan.flows import NDArray, np
 from leafspan.lexical._postings import AnotherTerm, Postings
 from leafspan.lexical._tokens import is_pair
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Mask = NDArray[np.bool_]
+Mask: TypeAlias = "NDArray[np.bool_]"
 
 VARIANTS = ("lucene", "okapi", "bm25l", "bm25+")
 _DELTA = {"bm25l": 0.5, "bm25+": 1.0}

@@ -9,15 +9,11 @@ from functools import reduce
 from itertools import compress, groupby
 from operator import itemgetter
 from threading import Lock
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from leafspan.flows import np
+from leafspan.flows import NDArray, np
 from leafspan.search._naming import is_name, locations_of, names_in, title_key
 from leafspan.store import Catalogue, Row, RowHead, Visibility
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 MOST_NAMESAKES = 8  # the most documents that share a name; a name of more documents, such as "Untitled", names none of them
 MOST_LOOKED_AT = 100  # the most documents with the same file name that are searched for one in the right folder

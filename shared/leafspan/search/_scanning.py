@@ -12,26 +12,23 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, pairwise
 from math import inf, sqrt
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 from weakref import WeakSet
 
 from leafspan.embedding import QUESTION_ERROR, Codes, normalize, rotated
 from leafspan.errors import DamagedIndex
-from leafspan.flows import np, on_other_core
+from leafspan.flows import NDArray, np, on_other_core
 from leafspan.lexical import score_reached_by
 from leafspan.segments import MirrorSnapshot, in_parts, vectors_at
 from leafspan.store import Catalogue, Selection
 from leafspan.values import Hit, LeafId, to_hits
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Rows = NDArray[np.intp]
-    Floats = NDArray[np.float32]
-    Part = tuple[Mapping[str, NDArray[Any]], Rows]
-    Finish = Callable[[], Floats]
-    Compare = Callable[[slice | Rows], Finish]
-    Block = tuple[slice, Callable[[], Finish]]
+Rows: TypeAlias = "NDArray[np.intp]"
+Floats: TypeAlias = "NDArray[np.float32]"
+Part: TypeAlias = "tuple[Mapping[str, NDArray[Any]], Rows]"
+Finish: TypeAlias = "Callable[[], Floats]"
+Compare: TypeAlias = "Callable[[slice | Rows], Finish]"
+Block: TypeAlias = "tuple[slice, Callable[[], Finish]]"
 
 
 _FIRST = 2  # at first, twice the wanted number of leaves and some more are compared in full

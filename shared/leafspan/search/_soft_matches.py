@@ -12,15 +12,11 @@ import os
 import threading
 from collections.abc import Mapping, Sequence
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from leafspan.embedding import default_embedder, normalize
-from leafspan.flows import np
+from leafspan.flows import NDArray, np
 from leafspan.lexical import Analysis, Analyzer, LeafWords, find_plain_words, keeps_leaf_words, to_terms
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 _LEAST = 0.3  # least cosine of two related words
 _BY_ONE_THREAD = 1 << 17  # multiplications; OpenBLAS wakes another thread from twice as many on

@@ -19,22 +19,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
 
 from leafspan.embedding import normalize
 from leafspan.engines import MOST_RESULTS, StaleRead
 from leafspan.filters import Where
-from leafspan.flows import Call, Flow, np
+from leafspan.flows import Call, Flow, NDArray, np
 from leafspan.search._scanning import Scan, cosines, rank, scan, vectors_of
 from leafspan.segments import Mirror, MirrorSnapshot
 from leafspan.store import Catalogue, Nearest, Reader, Selection
 from leafspan.values import Hit, LeafId
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Rows = NDArray[np.intp]
+Rows: TypeAlias = "NDArray[np.intp]"
 
 _FEW_FETCHED = 200  # number of leaves whose vectors a server sends as fast as it searches
 _LINKS = 32  # links of a leaf in such a graph. Of 100 equal vectors, a search finds all; of 200, it misses some

@@ -8,12 +8,12 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain
 from math import log
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from leafspan.checks import check_choice
 from leafspan.embedding import is_english
 from leafspan.errors import IndexMismatch
-from leafspan.flows import Call, Flow, np
+from leafspan.flows import Call, Flow, NDArray, np
 from leafspan.lexical import (
     Analysis,
     Analyzer,
@@ -42,10 +42,6 @@ from leafspan.segments import Mirror, MirrorSnapshot, collect, in_parts
 from leafspan.store import Catalogue, Reader, Selection
 from leafspan.strategies import LexicalMatches, LexicalSearch, MatchingNodes, NodeHits, ScaleWeights, SoftMatches
 from leafspan.values import LeafId, to_hits
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 _ANOTHER_WRITING = 0.5  # weight of a word that documents write in another way; codes are not written by chance
 

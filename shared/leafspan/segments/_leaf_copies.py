@@ -5,23 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from leafspan.checks import STRUCTURE_KEY
 from leafspan.embedding import Codes, normalize, rotated, signs_of
 from leafspan.engines import Field, Record
-from leafspan.flows import np
+from leafspan.flows import NDArray, np
 from leafspan.segments._mirror import Compare
 from leafspan.segments._segment import PiecedArray
-from leafspan.segments._snapshot import MirrorSnapshot
+from leafspan.segments._snapshot import MaskedArrays, MirrorSnapshot
 from leafspan.segments._stored_arrays import in_parts, with_rows
 from leafspan.store import Copied, DocumentToWrite, bytes_are_as_written
 from leafspan.values import LeafId
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from leafspan.segments._snapshot import MaskedArrays
 
 _FEWEST_SIGNED, _SHORTEST_SIGNED = 4_096, 1_024  # vectors, and their numbers, from which comparing signs first pays
 _FINER = 65_534  # a remainder's 1 is this part of a code's 1

@@ -12,20 +12,15 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from itertools import starmap
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from leafspan.engines import StaleRead
 from leafspan.errors import LeafspanError, WriterBusy
-from leafspan.flows import Call, Flow, Progress
+from leafspan.flows import Call, Flow, NDArray, Progress
 from leafspan.segments._segment import Segment
 from leafspan.segments._segment_folder import SegmentFolder, in_order
-from leafspan.segments._snapshot import MirrorSnapshot, OpenSegment
+from leafspan.segments._snapshot import MaskedArrays, MirrorSnapshot, OpenSegment
 from leafspan.store import Catalogue, DamageFound, DocumentTable, DocumentToWrite, Reader, Row, grouped
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from leafspan.segments._snapshot import MaskedArrays
 
 T = TypeVar("T")
 

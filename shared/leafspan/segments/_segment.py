@@ -16,17 +16,14 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
 from leafspan.engines.local import NO_FOLLOW, open_file
-from leafspan.flows import np
+from leafspan.flows import NDArray, np
 from leafspan.segments._stored_arrays import ArrayInParts, DamagedSegment, StoredArrays, StoredFile, checksums_of
 from leafspan.store import DocumentTable
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Kept = tuple[NDArray[Any], NDArray[np.bool_] | None]
+Kept: TypeAlias = "tuple[NDArray[Any], NDArray[np.bool_] | None]"
 
 
 UNFINISHED = ".writing"  # suffix of a file that is being written, or whose writer was killed

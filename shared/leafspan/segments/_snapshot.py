@@ -7,20 +7,17 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, compress, repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
 from leafspan.engines import StaleRead
-from leafspan.flows import np
+from leafspan.flows import NDArray, np
 from leafspan.segments._segment import Segment
 from leafspan.segments._stored_arrays import StoredArrays
 from leafspan.store import Catalogue, Numbering, Row, Selection, document_key
 from leafspan.values import LeafId
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Mask = NDArray[np.bool_]
-    MaskedArrays = tuple[Mapping[str, NDArray[Any]], Mask | None]
+Mask: TypeAlias = "NDArray[np.bool_]"
+MaskedArrays: TypeAlias = "tuple[Mapping[str, NDArray[Any]], Mask | None]"
 
 
 _MOST_CACHED = 20_000  # documents to cache, since queries often meet the same ones: some 300 bytes each

@@ -6,13 +6,10 @@ import zlib
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from leafspan.engines import StaleRead
-from leafspan.flows import np
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from leafspan.flows import NDArray, np
 
 BLOCK = 4096  # number of bytes per checksum, counted from the start of an array
 

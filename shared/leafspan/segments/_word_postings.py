@@ -6,11 +6,11 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from leafspan.checks import STRUCTURE_KEY
 from leafspan.documents import ordinal_and_firsts, titles_of_leaves
-from leafspan.flows import np
+from leafspan.flows import NDArray, np
 from leafspan.lexical import (
     Analysis,
     LeafWords,
@@ -32,13 +32,9 @@ from leafspan.lexical import (
     to_terms,
 )
 from leafspan.segments._mirror import Compare
+from leafspan.segments._snapshot import MaskedArrays
 from leafspan.store import DocumentToWrite, Row
 from leafspan.text import has_word
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from leafspan.segments._snapshot import MaskedArrays
 
 _KIND = "starts leaf_words, blank leaves without terms, pairs in alphabets, readings"  # what older copies do not have
 

@@ -8,19 +8,16 @@ from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from itertools import compress
-from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from leafspan.checks import did_you_mean, shown
 from leafspan.errors import DocumentNotFound
 from leafspan.filters import Columns, Where
-from leafspan.flows import np
+from leafspan.flows import NDArray, np
 from leafspan.store._document_table import DocumentTable, Numbering
 from leafspan.store._manifest import Damage, Row, RowHead
 from leafspan.store._stored_rows import StoredRows, are_current
 from leafspan.values import LeafId
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 K = TypeVar("K")
 V = TypeVar("V")

@@ -7,13 +7,9 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
 from itertools import accumulate
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from leafspan.flows import np
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+from leafspan.flows import NDArray, np
 
 _SURROGATES = "surrogatepass"  # users' ids may contain half of a surrogate pair
 

@@ -7,16 +7,13 @@ from array import array
 from collections.abc import Callable, Collection, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
 from functools import cached_property
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from zlib import crc32
 
 from leafspan.engines import StaleRead
-from leafspan.flows import np
+from leafspan.flows import NDArray, np
 from leafspan.store._document_table import DocumentTable, KeyedVersions, decoded, keyed_versions
 from leafspan.store._manifest import Damage, Row, RowHead, packed_row, read_title, row_is_as_written
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _CACHED = 5_000  # unpacked rows to keep: a few megabytes
 _AT_ONCE = 2_000  # rows to read at a time

@@ -6,18 +6,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from math import exp, fsum, log, log1p
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, TypeAlias
 
-from leafspan.flows import np
+from leafspan.flows import NDArray, np
 from leafspan.strategies._requests import LexicalMatches, Mention, ScaleWeights
 from leafspan.strategies.scoring import answer_probability
 from leafspan.trace import Contribution, Fused, Reference
 from leafspan.values import Hit, LeafId
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Numbers = NDArray[np.int64]
+Numbers: TypeAlias = "NDArray[np.int64]"
 
 WORDS, VECTORS = 100, 50  # leaves that each search finds, at least
 COMPARED = 60  # best leaves whose words are compared with the words of the question

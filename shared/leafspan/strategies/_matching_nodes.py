@@ -5,13 +5,10 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from leafspan.flows import np
+from leafspan.flows import NDArray, np
 from leafspan.values import LeafId
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 class NodeHit(NamedTuple):

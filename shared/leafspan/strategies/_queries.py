@@ -6,11 +6,11 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from leafspan.checks import shown, shown_below
 from leafspan.errors import InvalidArgument
-from leafspan.flows import np
+from leafspan.flows import NDArray, np
 from leafspan.lexical import in_other_words
 from leafspan.strategies._requests import (
     Embed,
@@ -23,10 +23,6 @@ from leafspan.strategies._requests import (
 )
 from leafspan.trace import Trace
 from leafspan.values import Candidate, Hit, Query
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 _LARGEST = 3.4e38  # of a 32-bit float
 _BLANK = Query(text="")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from leafspan.checks import check_choice, check_flag, check_number, keep_whole, shown
 from leafspan.errors import InvalidArgument
-from leafspan.flows import np
+from leafspan.flows import NDArray, np
 from leafspan.spans import without_repeats
 from leafspan.strategies._hybrid import Hybrid
 from leafspan.strategies._over_base import Filtered
@@ -18,9 +18,6 @@ from leafspan.strategies._requests import HasTrees, Load, RetrievalContext, Simi
 from leafspan.strategies._strategy import Strategy, check_strategy
 from leafspan.trace import Trace
 from leafspan.values import Candidate, Hit, LeafId, Query, scored
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 Mode: TypeAlias = Literal["collapsed", "traversal"]
 

@@ -6,15 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
 from operator import index
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from leafspan.checks import keep_whole, shown
 from leafspan.embedding import normalize
 from leafspan.errors import InvalidArgument
-from leafspan.flows import np
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from leafspan.flows import NDArray, np
 
 
 class Clusterer(Protocol):

@@ -6,18 +6,15 @@ import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar, TypeAlias
 
 from leafspan.checks import check_number, keep_whole
 from leafspan.embedding import Embed, normalize
-from leafspan.flows import Flow, np
+from leafspan.flows import Flow, NDArray, np
 from leafspan.text import count_words
 from leafspan.trees._plan import Keep
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Vectors = NDArray[np.float32]
+Vectors: TypeAlias = "NDArray[np.float32]"
 
 
 _BATCH = 512  # sentences embedded at a time

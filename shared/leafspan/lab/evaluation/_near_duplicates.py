@@ -7,18 +7,14 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from itertools import groupby
-from typing import TYPE_CHECKING
 from zlib import crc32
 
 from leafspan.checks import check_number
 from leafspan.documents import read_documents
-from leafspan.flows import np
+from leafspan.flows import NDArray, np
 from leafspan.text import WITHOUT_SPACES, fold
 from leafspan.values import Document
 from leafspan.view import View
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _PART = re.compile(f"[{WITHOUT_SPACES}]|[^\\W{WITHOUT_SPACES}]+")
 _IN_A_ROW = 5  # words that are compared together
