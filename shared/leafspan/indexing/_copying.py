@@ -8,7 +8,7 @@ from functools import partial
 
 from leafspan.errors import ConcurrentUpdate, DamagedIndex, IndexMismatch, InvalidArgument
 from leafspan.flows import Flow, Progress
-from leafspan.indexing._recipe import COPIED_KEY, Recipe, count_texts
+from leafspan.indexing._recipe import COPIED_KEY, Recipe, count_texts, stored_documents
 from leafspan.store import (
     DocumentToWrite,
     Editions,
@@ -143,15 +143,12 @@ def _copied(row: Row, source: Store) -> Row:
 
 def _documents(reader: Reader, *, source: Store, ids: Sequence[str]) -> Flow[list[DocumentToWrite]]:
     """Return documents with everything stored of them, without documents that are gone."""
-    rows = [row for row in (yield from reader.rows(ids)).values() if row.version is not None]
-    leaves = [id_ for row in rows for id_ in row.record_ids]
-    records: Mapping[str, tuple[str, Mapping[str, object]]] = yield from reader.fetch_records(leaves)
-    vectors = yield from reader.fetch_vectors(leaves)
-    documents = []
-    for row in rows:
-        texts, metadatas = zip(*(records[id_] for id_ in row.record_ids), strict=True) if row.leaves else ((), ())
-        documents.append(DocumentToWrite(_copied(row, source), texts, metadatas, [vectors[id_] for id_ in row.record_ids]))
-    return documents
+    documents = yield from stored_documents(reader, ids)
+    vectors = yield from reader.fetch_vectors([id_ for each in documents for id_ in each.row.record_ids])
+    return [
+        each._replace(row=_copied(each.row, source), vectors=[vectors[id_] for id_ in each.row.record_ids])
+        for each in documents
+    ]
 
 
 def _write(target: Store, ids: Sequence[str], documents: Sequence[DocumentToWrite], timeout: float) -> Flow[None]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from leafspan.documents import TREE_SETTINGS, IndexSettings, OpenOptions
 from leafspan.embedding import CheckedEmbedder
-from leafspan.errors import IndexMismatch, InvalidArgument
+from leafspan.errors import ConcurrentUpdate, IndexMismatch, InvalidArgument
 from leafspan.flows import Flow
 from leafspan.indexing._copying import copy_store, copy_texts, differences, take_place
 from leafspan.indexing._recipe import Recipe, count_texts
@@ -18,6 +18,7 @@ from leafspan.store import Editions, Store, family, grouped
 from leafspan.trees import Trees
 
 _GROUP = 1_000  # leaves whose texts are counted at a time
+_ROUNDS = 20  # attempts to switch while others write
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +88,16 @@ class Reembedding:
                 return Reembedded(spare, documents, texts, False)
             documents, texts = yield from self._fill(target, trees, recipe, show)
             after = editions._replace(current=spare, spare=store.name)
-            while switch and not (yield from take_place(store, target, recipe, after, self.timeout)):
+            for _ in range(_ROUNDS if switch else 0):
+                if (yield from take_place(store, target, recipe, after, self.timeout)):
+                    return Reembedded(spare, documents, texts, True)
                 documents, more = yield from self._fill(target, trees, recipe, show)
                 texts += more
-            return Reembedded(spare, documents, texts, switch)
+            if switch:
+                raise ConcurrentUpdate(
+                    "documents are changed faster than they are embedded: call it again in a calmer moment"
+                )
+            return Reembedded(spare, documents, texts, False)
         finally:
             indexes.close()
             trees.close()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from leafspan.checks import STRUCTURE_KEY
 from leafspan.documents import IndexSettings, indexed_heads, indexed_texts, unpack_place
@@ -19,7 +19,7 @@ from leafspan.indexing._known_files import hash_of, lines_before, markup_of
 from leafspan.indexing._writing import NewVersion, embed_leaves, split_document
 from leafspan.splitting import Heading, Layout, breaks_between, layout_of
 from leafspan.store import PARTS_KEY, DocumentToWrite, Reader, Row, Store, read_consistently
-from leafspan.values import Document, Leaf, LeafId
+from leafspan.values import Document
 
 
 class Prepared(NamedTuple):
@@ -55,52 +55,54 @@ class Recipe:
         )
 
     def embedded(self, prepared: Sequence[Prepared]) -> Flow[list[DocumentToWrite]]:
+        """Return the documents with their vectors."""
         texts = [text for each in prepared for text in each.texts]
         heads = [head for each in prepared for head in each.heads]
         vectors = iter((yield from embed_leaves(texts, heads, self.settings, self.embed)))
         return [each.document._replace(vectors=[next(vectors) for _ in each.texts]) for each in prepared]
 
     def _copied(self, reader: Reader, *, source: Store, ids: Sequence[str]) -> Flow[list[Prepared]]:
-        rows = [row for row in (yield from reader.rows(ids)).values() if row.version is not None]
-        records = yield from reader.fetch_records([id_ for row in rows for id_ in row.record_ids])
-        return [self._of_records(row, [records[id_] for id_ in row.record_ids]) for row in rows]
+        return [self._of_stored(each) for each in (yield from stored_documents(reader, ids))]
 
-    def _of_records(self, row: Row, records: Sequence[tuple[str, Mapping[str, Any]]]) -> Prepared:
-        texts = [text for text, _ in records]
-        indexed = texts
+    def _of_stored(self, written: DocumentToWrite) -> Prepared:
+        row, indexed = written.row, written.texts
         if self.settings.context_sentences:
-            leaves = [_leaf(row, place, metadata) for place, (_, metadata) in enumerate(records)]
-            document = Document(row.document_id, "".join(texts))
+            places = zip(row.leaf_ids, written.metadatas, strict=True)
+            leaves = [unpack_place(leaf, metadata[STRUCTURE_KEY]) for leaf, metadata in places]
+            document = Document(row.document_id, "".join(written.texts))
             indexed = indexed_texts(document, leaves, context_sentences=self.settings.context_sentences)
-        written = DocumentToWrite(row, texts, [metadata for _, metadata in records], ())
         return Prepared(written, indexed, indexed_heads(row.title, row.sections, row.leaves))
 
     def _cut(self, reader: Reader, *, source: Store, ids: Sequence[str]) -> Flow[list[Prepared]]:
         made = []
-        for row in (yield from reader.rows(ids)).values():
-            if row.version is None:
-                continue
+        for row, texts, metadatas, _ in (yield from stored_documents(reader, ids)):
             try:
                 document = yield from get_document(source, row.document_id)
             except DocumentNotFound:
                 continue
-            records = yield from reader.fetch_records(row.record_ids)
-            layout = _layout(row, document.text, [text for text, _ in records.values()])
             new = NewVersion(document, row.hash or hash_of(document), replace(row, hash=""), row.language)
-            split = split_document(new, self.settings, extra=row.extra, stored_layout=(layout, lines_before(row.extra)))
-            row_keys = document.metadata.keys() - next(iter(records.values()), ("", document.metadata))[1].keys()
-            made.append(Prepared(split.with_vectors((), row_keys), split.texts, split.heads))
+            layout = _layout(row, document.text, texts), lines_before(row.extra)
+            split = split_document(new, self.settings, extra=row.extra, stored_layout=layout)
+            row_keys = document.metadata.keys() - metadatas[0].keys() if metadatas else ()
+            made.append(Prepared(split.with_vectors((), frozenset(row_keys)), split.texts, split.heads))
         return made
+
+
+def stored_documents(reader: Reader, ids: Sequence[str]) -> Flow[list[DocumentToWrite]]:
+    """Return documents with everything stored of them but the vectors, without documents that are gone."""
+    rows = [row for row in (yield from reader.rows(ids)).values() if row.version is not None]
+    records = yield from reader.fetch_records([id_ for row in rows for id_ in row.record_ids])
+    documents = []
+    for row in rows:
+        texts, metadatas = zip(*(records[id_] for id_ in row.record_ids), strict=True) if row.leaves else ((), ())
+        documents.append(DocumentToWrite(row, texts, metadatas, ()))
+    return documents
 
 
 def count_texts(prepared: Sequence[Prepared], recipe: Recipe) -> int:
     """Return how many texts are embedded for these documents."""
     heads = {head for each in prepared for head in each.heads if head} if recipe.settings.title_weight else ()
     return sum(len(each.texts) for each in prepared) + len(heads)
-
-
-def _leaf(row: Row, place: int, metadata: Mapping[str, Any]) -> Leaf:
-    return unpack_place(LeafId(row.document_id, row.version or "", place), metadata[STRUCTURE_KEY])
 
 
 def _layout(row: Row, text: str, leaves: Sequence[str]) -> Layout:
