@@ -426,7 +426,7 @@ def test_a_table_finds_each_of_its_documents_and_no_other(several):
     assert [table.find(id_) for id_, _, _ in several] == list(range(len(several)))
     assert table.find("an unknown id") is None
     assert np.array_equal(table.sizes, [leaves for _, _, leaves in several])
-    assert sum(each.nbytes for each in table.columns.values()) <= sum(4 * len(id_) + 32 for id_, _, _ in several)
+    assert sum(each.nbytes for each in table.columns) <= sum(4 * len(id_) + 32 for id_, _, _ in several)
 
 
 @given(first=st.lists(rows, max_size=5), steps=st.lists(changes, min_size=1, max_size=5), since=st.integers(0, 4))

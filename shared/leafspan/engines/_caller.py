@@ -34,8 +34,6 @@ def failure(error: BaseException, doing: str, place: str, *, server: bool, writi
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Calls an engine's methods."""
-
     place: str  # of the engine, for errors
     native: bool = False  # whether the methods are coroutine functions
     timeout: float | None = None  # seconds; None for an engine in this process
@@ -109,7 +107,6 @@ class Caller:
 
 
 def late_answer(doing: str, place: str, words: str, *, writing: bool) -> ServerTimeout:
-    """Return the error for an engine that did not answer in time."""
     unknown = "; whether it was written is not known: add it again" if writing else ""
     return ServerTimeout(
         f"could not {doing} in {place}: {words}; check that the server runs and is reachable, or open the index with a "

@@ -30,18 +30,14 @@ class FlowTable(Protocol):
     searches_among: bool  # whether ``nearest`` takes ``among``
 
     def get(self, ids: Collection[str], fields: Collection[Field]) -> Flow[dict[str, Record]]:
-        """Return the records with these ids, by id."""
         records: dict[str, Record] = {}
         for some in in_batches(list(dict.fromkeys(ids)), self.batch):
             records.update((yield from self._get(some, fields)))
         return records
 
-    def scan(self, fields: Collection[Field]) -> Flow[dict[str, Record]]:
-        """Return all records, by id."""
-        ...
+    def scan(self, fields: Collection[Field]) -> Flow[dict[str, Record]]: ...
 
     def find(self, key: str, values: Collection[str]) -> Flow[set[str]]:
-        """Return the ids of the records whose metadata has one of these strings under the key."""
         ids: set[str] = set()
         for some in in_batches(list(values), self.batch):
             ids.update((yield from self._find(key, some)))
@@ -66,7 +62,6 @@ class FlowTable(Protocol):
         yield from self.put([record._replace(vector=vectors[id_]) for id_, record in stored.items()])
 
     def delete(self, ids: Sequence[str]) -> Flow[None]:
-        """Delete records."""
         for start in range(0, len(ids), self.batch):
             yield from self._delete(ids[start : start + self.batch])
 
@@ -76,9 +71,7 @@ class FlowTable(Protocol):
         """Return the nearest records of each vector. With ``among``, search only the records with these ids, exactly."""
         ...
 
-    def annotate(self, notes: Notes) -> Flow[None]:
-        """Replace the notes."""
-        ...
+    def annotate(self, notes: Notes) -> Flow[None]: ...
 
     def without_vectors(self, ids: Sequence[str]) -> Flow[set[str]]:
         """Return the ids of these records that have no vector. The result may contain ids of other records."""
@@ -111,17 +104,11 @@ class FlowEngine(Protocol):
     product: str  # the store's name, such as "Chroma"
     caller: Caller
 
-    def tables(self) -> Flow[Mapping[str, Notes]]:
-        """Return the notes of all tables, by name."""
-        ...
+    def tables(self) -> Flow[Mapping[str, Notes]]: ...
 
-    def table(self, name: str) -> Flow[FlowTable | None]:
-        """Return the table with this name, or None if it does not exist."""
-        ...
+    def table(self, name: str) -> Flow[FlowTable | None]: ...
 
-    def create(self, name: str, notes: Notes, *, searched: bool) -> Flow[FlowTable]:
-        """Make a table, or open the existing one."""
-        ...
+    def create(self, name: str, notes: Notes, *, searched: bool) -> Flow[FlowTable]: ...
 
     def maker(self, name: str) -> Flow[str | None]:
         """Return who wrote the records of a table that leafspan did not make, or None if the table is empty."""

@@ -45,21 +45,13 @@ differ."""
 class Recipe(Protocol):
     """How to make the arrays of segments."""
 
+    task: str  # the text before the progress bar
+    content: str  # what the segments are a copy of, as words of a sentence
+    needs_vectors: bool  # whether arrays are made of documents' vectors, or else of their texts and metadata
+
     @property
     def name(self) -> str:
         """The name of the segments' folder. Recipes that make different arrays have different names."""
-
-    @property
-    def task(self) -> str:
-        """The text before the progress bar."""
-
-    @property
-    def content(self) -> str:
-        """What the segments are a copy of, as words of a sentence."""
-
-    @property
-    def needs_vectors(self) -> bool:
-        """Whether arrays are made of documents' vectors, or else of their texts and metadata."""
 
     def of(self, documents: Sequence[DocumentToWrite]) -> dict[str, NDArray[Any]]:
         """Make the arrays of documents. Each of them has at least one leaf."""

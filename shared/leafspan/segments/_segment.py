@@ -21,7 +21,7 @@ from typing import Any, BinaryIO, NamedTuple, TypeAlias
 from leafspan.engines.local import NO_FOLLOW, open_file
 from leafspan.flows import NDArray, np
 from leafspan.segments._stored_arrays import ArrayInParts, DamagedSegment, StoredArrays, StoredFile, checksums_of
-from leafspan.store import DocumentTable
+from leafspan.store import DocumentColumns, DocumentTable
 
 Kept: TypeAlias = "tuple[NDArray[Any], NDArray[np.bool_] | None]"
 
@@ -36,7 +36,6 @@ _TABLE = struct.Struct("<Q")  # length of the table
 _ALIGNMENT = 64
 HEAD_LENGTH = _HEAD.size + _LENGTHS.size  # number of bytes that written_lengths needs
 _BYTES = 1 << 22  # of an array that is joined while it is written, at a time
-_COLUMNS = ("keys", "order", "id_ends", "leaves", "versions", "ids")  # the documents' columns
 
 
 class Damaged(Exception):
@@ -139,9 +138,8 @@ def _front(documents: DocumentTable, arrays: Mapping[str, Any]) -> bytes:
         places.append((name, array.dtype.str, array.shape, end, checksum, len(checksums)))
         columns.append(checksums.tobytes())
         end += array.nbytes + -array.nbytes % _ALIGNMENT
-    of_documents = documents.columns
-    columns += [of_documents[name].tobytes() for name in _COLUMNS]
-    lengths = [of_documents[name].nbytes for name in _COLUMNS]
+    columns += [column.tobytes() for column in documents.columns]
+    lengths = [column.nbytes for column in documents.columns]
     table = json.dumps({"arrays": places, "documents": lengths}, separators=(",", ":")).encode()
     front = _TABLE.pack(len(table)) + b"".join(each + bytes(-len(each) % 8) for each in (table, *columns))
     front += bytes(-(HEAD_LENGTH + len(front)) % _ALIGNMENT)
@@ -168,8 +166,8 @@ def _read(mapped: mmap.mmap, front: memoryview, what: str) -> Segment:
         checksums = checksum, column(4 * blocks).cast("I")
         arrays[name] = ArrayInParts(file, array, content, checksums, begin)
     keys, order, id_ends, leaves, versions, ids = map(column, table["documents"])
-    documents = DocumentTable(keys.cast("Q"), order.cast("I"), id_ends.cast("Q"), leaves.cast("I"), versions, ids)
-    return Segment(documents, StoredArrays(file, arrays))
+    cast = keys.cast("Q"), order.cast("I"), id_ends.cast("Q"), leaves.cast("I")
+    return Segment(DocumentTable(DocumentColumns(*cast, versions, ids)), StoredArrays(file, arrays))
 
 
 class PiecedArray:
@@ -188,7 +186,6 @@ class PiecedArray:
         self.nbytes = rows * self._row
 
     def pieces(self) -> Iterator[NDArray[Any]]:
-        """The array in pieces, in order."""
         rows = max(1, _BYTES // max(1, self._row))
         for array, mask in self._parts:
             for start in range(0, len(array), rows):

@@ -178,7 +178,6 @@ class FetchedSegments:
         return {self._folder.file(name): problem for name, problem in self._damaged.items() if name in self._names}
 
     def look(self) -> Flow[set[str]]:
-        """The names of all segments on the shelf."""
         self._names = yield from self._shelf.names()
         self._seen |= self._names
         return set(self._names)
@@ -320,7 +319,6 @@ class Shelf:
         return contents
 
     def put(self, name: str, content: bytes) -> Flow[None]:
-        """Store a segment's file."""
         table = yield from self._table(True)
         assert table is not None
         head = {_KIND: _UNFINISHED, "length": len(content), "begun": time.time()}

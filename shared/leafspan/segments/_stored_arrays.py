@@ -128,7 +128,6 @@ class ArrayInParts:
         collect(partial(self._check, first, last + 1) for first, last in pairs)
 
     def _check(self, first: int, end: int) -> None:
-        """Check the blocks in this range that were not checked before."""
         if self._checked.find(0, first, end) >= 0:
             collect(partial(self._check_block, block) for block in range(first, end) if not self._checked[block])
             self._is_checked = 0 not in self._checked

@@ -14,7 +14,7 @@ from leafspan.store._damage import (
     pack_checksums,
     read_place,
 )
-from leafspan.store._document_table import DocumentTable, Numbering, document_key
+from leafspan.store._document_table import DocumentColumns, DocumentTable, Numbering, document_key
 from leafspan.store._manifest import HIDDEN_KEY, PARTS_KEY, LooseRow, Row, RowHead, grouped, read_loosely
 from leafspan.store._naming import Editions, family
 from leafspan.store._reader import Nearest, Reader, leaf_passage, outline_of
@@ -30,6 +30,7 @@ __all__ = [
     "Catalogue",
     "Copied",
     "DamageRule",
+    "DocumentColumns",
     "DocumentTable",
     "DocumentToWrite",
     "Editions",

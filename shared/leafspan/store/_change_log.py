@@ -22,8 +22,6 @@ _ONE_IN = 16  # a writer counts the entries after one in 16 changes on average
 
 
 class Position(NamedTuple):
-    """How far a reader has read the log."""
-
     token: str | None = None  # of the last change; None if there was no change or it is damaged
     log: str | None = None  # the log's id; None for the first log of an index
     entries: frozenset[str] = frozenset()  # ids of all entries that the log had
@@ -111,7 +109,6 @@ class LogWriter:
 
 
 def _log_record() -> Record:
-    """The record that begins a new log."""
     return Record(_LOG_ID, metadata={"id": uuid.uuid4().hex})
 
 

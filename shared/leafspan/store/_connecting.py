@@ -97,7 +97,6 @@ class _Wanted(NamedTuple):
 
     @property
     def notes(self) -> dict[str, str]:
-        """The notes of an index that is made."""
         return settings_with(self.settings, self.spare, spare_of=None if self.spare is None else self.base)
 
     def current(self, notes: Notes) -> _Wanted:

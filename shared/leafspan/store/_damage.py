@@ -38,7 +38,6 @@ class DamageRule:
         return cls(leave_out=on_damage == "skip")
 
     def for_trees(self) -> DamageRule:
-        """The rule for the trees of the same index."""
         return DamageRule(self.leave_out, "the tree of", "call repair(), then build_tree()")
 
     def error(self, damaged: Mapping[str, str]) -> DamagedIndex:

@@ -23,6 +23,15 @@ class KeyedVersions(NamedTuple):
     places: NDArray[np.uint32]  # each document's number in its table
 
 
+class DocumentColumns(NamedTuple):
+    keys: memoryview  # sorted
+    order: memoryview  # the number of each key's document
+    id_ends: memoryview
+    leaves: memoryview
+    versions: memoryview
+    ids: memoryview
+
+
 class DocumentTable:
     """Documents, numbered from 0. The columns stay packed until a document is asked for.
 
@@ -30,24 +39,12 @@ class DocumentTable:
     documents with equal keys apart.
     """
 
-    __slots__ = ("_id_ends", "_ids", "_keys", "_leaves", "_order", "_versions", "_width")
+    __slots__ = ("_id_ends", "_ids", "_keys", "_leaves", "_order", "_versions", "_width", "columns")
 
-    def __init__(
-        self,
-        keys: memoryview,
-        order: memoryview,
-        id_ends: memoryview,
-        leaves: memoryview,
-        versions: memoryview,
-        ids: memoryview,
-    ) -> None:
-        self._keys = keys
-        self._order = order
-        self._id_ends = id_ends
-        self._leaves = leaves
-        self._versions = versions
-        self._ids = ids
-        self._width = len(versions) // len(keys) if len(keys) else 0
+    def __init__(self, columns: DocumentColumns) -> None:
+        self.columns = columns
+        self._keys, self._order, self._id_ends, self._leaves, self._versions, self._ids = columns
+        self._width = len(self._versions) // len(self._keys) if len(self._keys) else 0
 
     @classmethod
     def of(cls, documents: Sequence[tuple[str, str | None, int]]) -> DocumentTable:
@@ -56,14 +53,15 @@ class DocumentTable:
         versions = [encoded(version or "") for _, version, _ in documents]
         width = max(map(len, versions), default=0) or 1
         keyed = sorted(zip(map(_key, ids), range(len(ids)), strict=True))
-        return cls(
-            memoryview(array("Q", [key for key, _ in keyed])),
-            memoryview(array("I", [number for _, number in keyed])),
-            memoryview(array("Q", accumulate(map(len, ids)))),
-            memoryview(array("I", [leaves for _, _, leaves in documents])),
-            memoryview(b"".join(version.ljust(width, b"\0") for version in versions)),
-            memoryview(b"".join(ids)),
+        columns = (
+            array("Q", [key for key, _ in keyed]),
+            array("I", [number for _, number in keyed]),
+            array("Q", accumulate(map(len, ids))),
+            array("I", [leaves for _, _, leaves in documents]),
+            b"".join(version.ljust(width, b"\0") for version in versions),
+            b"".join(ids),
         )
+        return cls(DocumentColumns(*(memoryview(column) for column in columns)))
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -72,21 +70,9 @@ class DocumentTable:
         """The documents as (id, version, number of leaves)."""
         return map(self.document, range(len(self)))
 
-    @property
-    def columns(self) -> dict[str, memoryview]:
-        """The columns, by the constructor's argument names."""
-        return {
-            "keys": self._keys,
-            "order": self._order,
-            "id_ends": self._id_ends,
-            "leaves": self._leaves,
-            "versions": self._versions,
-            "ids": self._ids,
-        }
-
     def find(self, document_id: str) -> int | None:
         """The number of the document with this id, or None if the table does not have it."""
-        id_ = document_id.encode("utf-8", _SURROGATES)
+        id_ = encoded(document_id)
         key, keys = _key(id_), self._keys
         at = bisect_left(keys, key)
         while at < len(keys) and keys[at] == key:

@@ -100,6 +100,7 @@ class EngineStore:
         self._latest = _ReadCatalogue(Position(), Catalogue({}))
 
     embedded = False
+    interrupted = False  # behind a server a writer leaves no mark
     cache_read_only = False
     catalogue = None
     has_changed = None
@@ -107,11 +108,6 @@ class EngineStore:
     @property
     def client(self) -> Any:
         return self._engine.thing
-
-    @property
-    def interrupted(self) -> bool:
-        # behind a server a writer leaves no mark
-        return False
 
     def reader(self, history: ReadHistory, *, scope: Visibility | None = None, again: bool = False) -> Flow[Reader]:
         check_process(self._process)
@@ -273,7 +269,6 @@ class EngineStore:
         return token is None or token != (yield from last_position(self._manifest)).token
 
     def _advance(self, changed: Set[str], *, settled: bool) -> Flow[None]:
-        """Announce a change to readers."""
         self._asked_at = -math.inf
         self.last_change.token = yield from self._log.write(changed, settled=settled)
 

@@ -131,7 +131,6 @@ class Folder:
 
     @property
     def is_open(self) -> bool:
-        """Whether this process has Chroma open."""
         return self._opened is not None and self._opened.process == os.getpid()
 
     def let_go(self, deadline: float) -> None:
@@ -142,7 +141,6 @@ class Folder:
                 opened.retire()
 
     def check_writable(self) -> None:
-        """Check that this process can write the folder."""
         if self.read_only:
             remedy = ": open it without read_only=True to write" if self.only_to_read else ""
             raise StorageReadOnly(f"cannot write the index in {str(self.path)!r}: {self._why_read_only}{remedy}")

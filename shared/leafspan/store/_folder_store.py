@@ -145,7 +145,6 @@ class FolderStore:
         return Catalogue(rows)
 
     def _collected_rows(self) -> Flow[dict[str, Row]]:
-        """The rows in Chroma's collection."""
         return unpack_rows((yield from self._manifest.scan(["metadata"])))
 
     def _check_there(self, folder: Folder) -> Flow[None]:
@@ -239,7 +238,6 @@ class FolderStore:
         yield from manifest.annotate(settings_with(self.settings, identity))
 
     def editions(self) -> Flow[Editions]:
-        """The editions of the index."""
         index = yield Call(self._open_folder().rows.find, (self.base,))
         return Editions(self.base) if index is None else Editions.read(index.notes, self.base)
 
@@ -357,7 +355,6 @@ class FolderStore:
         return Call(opened.writable, (name, deadline_after(self._timeout), self._timeout))
 
     def _look_for(self, name: str) -> Flow[Collection | None]:
-        """Look for a collection in Chroma's database."""
         return self._open_folder().with_client(lambda opened: Chroma(opened.client).table(name), self._timeout)
 
     @property

@@ -28,7 +28,7 @@ The id of every record that is not a document's starts with this.
 HIDDEN_KEY = "hidden"  # in a row's ``extra``: the metadata keys that models must not see
 PARTS_KEY = "parts"
 
-ROW_KEY = "row"
+ROW_KEY = "row"  # in the metadata of a row's record: the row as a line of JSON
 _TOKEN_KEY = "token"
 
 
@@ -136,11 +136,6 @@ class Row:
             return cls(document_id, "", None, 0, damage=Damage(f"its row in the manifest is damaged: {error}", in_row=True))
 
 
-def packed_row(packed: str) -> dict[str, str]:
-    """Return the metadata of a row's record, from the row's line of JSON."""
-    return {ROW_KEY: packed}
-
-
 def row_is_as_written(document_id: str, packed: bytes) -> bool:
     body, end = packed[:-_CHECKED], packed[-_CHECKED:]
     return end == f',"crc":"{crc32(document_id.encode(errors="surrogatepass") + b" " + body):08x}"}}'.encode()
@@ -191,10 +186,7 @@ _STORED = {
 }
 
 
-_leaves: Callable[[Any], int] = attrgetter("leaves")
-
-
-def grouped(things: Iterable[T], leaves: int, size: Callable[[T], int] = _leaves) -> Iterator[list[T]]:
+def grouped(things: Iterable[T], leaves: int, size: Callable[[T], int] = attrgetter("leaves")) -> Iterator[list[T]]:
     """Divide rows, or things with leaves, into groups of at least ``leaves`` leaves. The last group may have fewer."""
     group: list[T] = []
     total = 0
@@ -209,7 +201,7 @@ def grouped(things: Iterable[T], leaves: int, size: Callable[[T], int] = _leaves
 
 
 def row_records(rows: Iterable[Row]) -> list[Record]:
-    return [Record(row.document_id, metadata=packed_row(row.packed)) for row in rows]
+    return [Record(row.document_id, metadata={ROW_KEY: row.packed}) for row in rows]
 
 
 def unpack_rows(records: Mapping[str, Record]) -> dict[str, Row]:

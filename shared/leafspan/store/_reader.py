@@ -239,7 +239,6 @@ class Reader(VisibleDocuments):
         return records
 
     def stored_records(self, ids: Sequence[str], fields: Collection[Field]) -> Flow[dict[str, Record]]:
-        """Read the records of leaves from the engine by their stored ids."""
         return self._leaves.get(ids, fields)
 
     def leaf_ids(self) -> Flow[list[str]]:
@@ -275,7 +274,6 @@ class Reader(VisibleDocuments):
     def _query(
         self, vectors: Any, count: int, fields: Collection[Field], among: Sequence[str] | None = None
     ) -> Flow[list[list[Near]]]:
-        """Search in the engine."""
         rows = yield from self._leaves.nearest(vectors, count, fields, among=among)
         self._outdated = set(self._read)
         return rows

@@ -20,7 +20,7 @@ from leafspan.engines.local import check_not_too_many, chroma_disk_error
 from leafspan.errors import DamagedIndex, IndexMismatch, StorageFailed, StorageReadOnly, WriterBusy
 from leafspan.flows import Call, Flow
 from leafspan.store._document_table import decoded, encoded
-from leafspan.store._manifest import ROW_KEY, packed_row
+from leafspan.store._manifest import ROW_KEY
 from leafspan.store._naming import SPARE, Editions
 from leafspan.store._stored_rows import Place, RowBlock, StoredRows
 
@@ -119,7 +119,6 @@ class RowsFile:
             self._forget(database, name, keep_notes=keep_notes)
 
     def annotate(self, name: str, notes: Notes) -> None:
-        """Replace the settings and the embedder of an index."""
         with self._writing.transaction("begin immediate") as database:
             self._annotate(database, name, notes)
 
@@ -278,10 +277,9 @@ class RowsInFile:
 
     def get(self, ids: Collection[str], fields: Collection[Field]) -> Flow[dict[str, Record]]:
         rows = yield Call(self._file.get, (self._name, ids))
-        return {id_: Record(id_, metadata=packed_row(row.decode(errors="replace"))) for id_, row in rows.items()}
+        return {id_: Record(id_, metadata={ROW_KEY: row.decode(errors="replace")}) for id_, row in rows.items()}
 
     def scan(self, fields: Collection[Field]) -> Flow[dict[str, Record]]:
-        """All packed rows, by id."""
         rows = yield Call(self._file.read, (self._name,))
         return (yield from self.get(list(rows or ()), fields))
 

@@ -12,8 +12,8 @@ from zlib import crc32
 
 from leafspan.engines import StaleRead
 from leafspan.flows import NDArray, np
-from leafspan.store._document_table import DocumentTable, KeyedVersions, decoded, keyed_versions
-from leafspan.store._manifest import Damage, Row, RowHead, packed_row, read_title, row_is_as_written
+from leafspan.store._document_table import DocumentColumns, DocumentTable, KeyedVersions, decoded, keyed_versions
+from leafspan.store._manifest import ROW_KEY, Damage, Row, RowHead, read_title, row_is_as_written
 
 _CACHED = 5_000  # unpacked rows to keep: a few megabytes
 _AT_ONCE = 2_000  # rows to read at a time
@@ -58,7 +58,8 @@ class RowBlock:
         in_progress = column(8, opened).cast("Q")
         order, leaves = (column(4).cast("I") for _ in range(2))
         versions = column(width)
-        return cls(DocumentTable(keys, order, id_ends, leaves, versions, rest), numbers, in_progress.tolist(), upto)
+        documents = DocumentTable(DocumentColumns(keys, order, id_ends, leaves, versions, rest))
+        return cls(documents, numbers, in_progress.tolist(), upto)
 
     @staticmethod
     def pack(rows: Sequence[tuple[str, Place]]) -> bytes:
@@ -66,9 +67,9 @@ class RowBlock:
         documents = DocumentTable.of([(id_, each.version, each.leaves) for id_, each in rows]).columns
         numbers = array("Q", [each.number for _, each in rows])
         opened = array("Q", [at for at, (_, each) in enumerate(rows) if each.is_open])
-        width = len(documents["versions"]) // len(rows) if rows else 0
-        long = [documents["keys"], documents["id_ends"], memoryview(numbers), memoryview(opened)]
-        short = [documents["order"], documents["leaves"], documents["versions"], documents["ids"]]
+        width = len(documents.versions) // len(rows) if rows else 0
+        long = [documents.keys, documents.id_ends, memoryview(numbers), memoryview(opened)]
+        short = [documents.order, documents.leaves, documents.versions, documents.ids]
         body = _HEAD.pack(0, len(rows), width, len(opened))[8:] + b"".join([*long, *short])
         return crc32(body).to_bytes(8, "little") + body
 
@@ -137,7 +138,6 @@ class StoredRows(Mapping[str, Row]):
 
     @property
     def damaged(self) -> dict[str, Damage]:
-        """The known damage, by stored id."""
         return {id_: row.damage for id_, row in self._changes.items() if isinstance(row, Row) and row.damage is not None}
 
     @property
@@ -279,7 +279,7 @@ class StoredRows(Mapping[str, Row]):
         if packed is None:
             self.block.is_stale = True
             raise StaleRead
-        row = Row.unpack(document_id, packed_row(packed.decode(errors="replace")))
+        row = Row.unpack(document_id, {ROW_KEY: packed.decode(errors="replace")})
         if row.damage is None and (row.version, row.leaves) != (place.version, place.leaves):
             row = row.with_damage(Damage("its row in the manifest is damaged: its columns say something else", in_row=True))
         if row.damage is not None and not self._is_for_writer:

@@ -41,8 +41,6 @@ _openings = count()
 
 
 class Chroma(FlowEngine):
-    """A client of Chroma: see ``FlowEngine``."""
-
     batch = 5_000  # a little less than Chroma's limit
     described = "behind a client"
     kind = "Chroma collection"
@@ -82,7 +80,6 @@ class Chroma(FlowEngine):
         return foreign_names((yield from self.tables()))
 
     def ask_batch(self) -> Flow[None]:
-        """Ask the server for its largest batch."""
         self.batch = max(1, (yield self.call("get_max_batch_size", read=int)))
 
     def call(self, method: str, *arguments: Any, read: Callable[[Any], Any] | None = None, **options: Any) -> Call:
@@ -312,7 +309,6 @@ class Opened:
         return handle
 
     def writable(self, name: str, deadline: float, timeout: float) -> Collection:
-        """Return the collection for writing. Each write waits at most ``timeout`` seconds for other processes."""
         return self.collection(name, deadline).written_by(self.use(timeout))
 
     def use(self, timeout: float) -> Use:
@@ -325,7 +321,6 @@ class Opened:
         return self._failed.is_set()
 
     def enter(self) -> None:
-        """Count one more reader."""
         with self._mutex:
             self._readers += 1
 

@@ -113,7 +113,6 @@ class Collection(FlowTable):
         yield from self.put([Record(id_, vector=vector) for id_, vector in vectors.items()])
 
     def annotate(self, notes: Notes) -> Flow[None]:
-        """Replace the collection's own metadata."""
         yield self._call("modify", {"metadata": dict(notes)}, finish=True)
 
     def _get(self, ids: Sequence[str], fields: Collected[Field]) -> Flow[dict[str, Record]]:
@@ -212,7 +211,6 @@ class Portions:
         return -(-remaining // max(round(remaining / self._size), 1))
 
     def measured(self, call: Call, records: int) -> Call:
-        """Return the same call, with its time measured."""
         function = call.function
         assert function is not None
 
@@ -226,7 +224,6 @@ class Portions:
         return replace(call, function=measured)
 
     def note(self, records: int, seconds: float) -> None:
-        """Note how long a write of this many records took."""
         if records < _FEWEST:
             return  # too small to predict larger ones
         self._rates = (*self._rates[-1:], records / max(seconds, 1e-6))

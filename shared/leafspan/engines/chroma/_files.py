@@ -217,7 +217,6 @@ class Files:
             )
 
     def _record(self, files: VectorFiles) -> None:
-        """Note the files as they are."""
         name = files.place.name
         now = stored_vectors(self.path)  # None while the database is busy
         self._stored = now or self._stored
@@ -283,7 +282,6 @@ class Use:
         self._timeout = timeout
 
     def call(self, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Any:
-        """Call a function while the files are locked, and return its result."""
         if self._failed.is_set():
             raise StorageFailed(
                 f"an earlier write to {str(self._files.path)!r} failed: leafspan checks the files before the next write: "

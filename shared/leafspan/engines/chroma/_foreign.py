@@ -24,8 +24,6 @@ _PAGE = 1_000  # records per read
 
 
 class ForeignCollection(Collection):
-    """A collection that leafspan did not make."""
-
     def __init__(self, handle: Any, timeout: float = 30.0) -> None:
         super().__init__(handle, _PAGE, caller=caller_of(handle, timeout))
 

@@ -33,8 +33,6 @@ class Note(NamedTuple):
 
 
 class VectorFiles:
-    """The vector files of one collection, and the note of them."""
-
     def __init__(self, place: Path, notes: Path) -> None:
         self.place = place
         self._note = notes / f"{place.name}.json"
@@ -80,11 +78,9 @@ class VectorFiles:
         return (note is not None and note.files is None) or self.ids == (note.ids if note else None)
 
     def checksums(self) -> Checksums:
-        """Return the size and CRC-32 of each file that exists."""
         return {name: _checksum(self.place / name) for name in (*VECTORS, IDS) if (self.place / name).exists()}
 
     def damaged(self, expected: Checksums) -> list[str]:
-        """Return the names of the files that differ from these checksums."""
         if not expected and self.ids is None:
             return []
         return [name for name in (*VECTORS, IDS) if not self._has(name, expected.get(name))]

@@ -43,7 +43,6 @@ class FileLock:
         return held is not None and (self._fallback is not None or _is_at(held[0], self.path))
 
     def try_acquire(self) -> bool:
-        """Try to acquire the lock without waiting. Return whether that succeeded."""
         try:
             import fcntl
         except ImportError:
@@ -94,7 +93,6 @@ class FileLock:
         return ""
 
     def _open(self) -> int:
-        """Open the lock file, and make it if it does not exist. Return the descriptor."""
         try:
             return open_file(self.path, os.O_RDWR | os.O_CREAT | NO_FOLLOW)
         except FileNotFoundError as error:
@@ -116,7 +114,6 @@ class FileLock:
 
 
 def _is_at(descriptor: int, path: Path) -> bool:
-    """Whether an open file has this path."""
     try:
         return os.path.samestat(os.fstat(descriptor), os.lstat(path))
     except OSError:

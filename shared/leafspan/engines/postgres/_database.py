@@ -45,7 +45,6 @@ class Postgres:
 
 
 def check_installed() -> None:
-    """Check that psycopg and pgvector are installed."""
     try:
         import pgvector  # noqa: F401
         import psycopg_pool  # noqa: F401

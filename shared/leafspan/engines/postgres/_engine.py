@@ -42,8 +42,6 @@ _VERSION = "leafspan tables, version 1"  # a comment on the registry
 
 
 class PostgresEngine(FlowEngine):
-    """A database that has tables of indexes: see ``FlowEngine``."""
-
     batch = 1_000
     is_local = False
     kind = "table"

@@ -28,8 +28,6 @@ _COLUMNS: Mapping[Field, str] = {"text": "content", "metadata": "metadata", "vec
 
 
 class PostgresTable(FlowTable):
-    """A table of the database with a table's records: see ``FlowTable``."""
-
     batch = 1_000
     searches_among = True
 
@@ -188,7 +186,6 @@ def stored(text: str) -> str:
 
 
 def loaded(text: str) -> str:
-    """Return the text that was passed to ``stored``."""
     return text.replace("\x1aN", "\0").replace("\x1aS", "\x1a") if "\x1a" in text else text
 
 

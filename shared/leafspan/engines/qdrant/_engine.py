@@ -26,8 +26,6 @@ _MUTEXES: WeakKeyDictionary[Any, threading.Lock] = WeakKeyDictionary()  # Qdrant
 
 
 class QdrantEngine(FlowEngine):
-    """A Qdrant that has tables of indexes: see ``FlowEngine``."""
-
     batch = 1_000
     kind = "collection"
     product = "Qdrant"
@@ -71,11 +69,6 @@ class QdrantEngine(FlowEngine):
         table = yield from self.table(name)
         assert table is not None
         return table
-
-    def annotate(self, name: str, notes: Notes) -> Flow[None]:
-        content = {"notes": json.dumps(dict(notes), ensure_ascii=False)}
-        where: dict[str, Any] = {"collection_name": _REGISTRY, "points": [point_id(name)]}
-        yield self.call(f"annotate {name!r}", "set_payload", finish=True, payload=content, **where)
 
     def drop(self, name: str) -> Flow[None]:
         if (table := (yield from self.table(name))) is not None:
@@ -197,7 +190,9 @@ class QdrantTable(FlowTable):
         return (yield from self._call("search", "query_batch_points", read=read, requests=requests))  # type: ignore[no-any-return]
 
     def annotate(self, notes: Notes) -> Flow[None]:
-        return self._engine.annotate(self.name, notes)
+        content = {"notes": json.dumps(dict(notes), ensure_ascii=False)}
+        where: dict[str, Any] = {"collection_name": _REGISTRY, "points": [point_id(self.name)]}
+        yield self._engine.call(f"annotate {self.name!r}", "set_payload", finish=True, payload=content, **where)
 
     def _get(self, ids: Sequence[str], fields: Collection[Field]) -> Flow[dict[str, Record]]:
         if not (yield from self._exists()):
