@@ -186,9 +186,9 @@ MUTANTS = (
     Mutant(
         "the count is read after the catalogue",
         "store._folder_store",
-        "        folder.states[self._name] = state = FolderState(folder.changes, count, catalogue)\n",
+        "        folder.states[self.name] = state = FolderState(folder.changes, count, catalogue)\n",
         """        count = folder.changes.count
-        folder.states[self._name] = state = FolderState(folder.changes, count, catalogue)
+        folder.states[self.name] = state = FolderState(folder.changes, count, catalogue)
 """,
         "folder",
     ),

@@ -13,7 +13,6 @@ from leafspan.engines import StaleRead
 from leafspan.errors import ConcurrentUpdate
 from leafspan.flows import run
 from leafspan.store import Catalogue, DamageFound, Reader, ReadHistory, Row, read_consistently
-from leafspan.store._change_log import LastChange
 from leafspan.store._damage import pack_checksums
 from leafspan.store._manifest import CHANGES_ID, unpack_rows
 from leafspan.values import Ancestor, Leaf, LeafId
@@ -65,7 +64,7 @@ class State:
     """The state of an index, whose catalogue may be known."""
 
     def __init__(self, index: Index, catalogue: Catalogue | None) -> None:
-        self.index, self.catalogue, self.last_change = index, catalogue, LastChange()
+        self.index, self.catalogue, self.last_token = index, catalogue, None
 
     @property
     def has_changed(self) -> bool:

@@ -307,7 +307,7 @@ def test_the_next_writer_waits_for_a_late_request_that_has_not_ended(proxy: Host
 
 
 def test_a_retrieval_has_its_own_deadline_before_the_servers(index: Index, proxy: HostileProxy) -> None:
-    patient = Index.open(client=client_of(proxy), name=index._store._manifest_name.removesuffix(".manifest"), timeout=60)
+    patient = Index.open(client=client_of(proxy), name=index._store.name, timeout=60)
     proxy.do("stall")
     asked = len(proxy.requests)
     for timeout in longer_and_longer(0.3):

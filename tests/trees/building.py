@@ -80,7 +80,7 @@ class Asked:
 
 def name_of(index):
     """What the names of its collections begin with."""
-    return index._store._manifest_name.removesuffix(".manifest")
+    return index._store.name
 
 
 def records(index, collection="tree.leaves"):

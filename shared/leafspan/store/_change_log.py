@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from leafspan.engines import FlowTable, Record
@@ -40,13 +39,6 @@ class Since(NamedTuple):
     position: Position
     documents: frozenset[str] | None  # those that may have changed; None if the whole manifest must be read
     is_new: bool  # whether there is a new change, not only one that is still open
-
-
-@dataclass(slots=True)
-class LastChange:
-    """The last change that was seen. If it is the same later, the index has not changed."""
-
-    token: str | None = None  # the manifest's token; None if it was not read yet or there was no change
 
 
 def last_position(manifest: FlowTable) -> Flow[Position]:

@@ -7,14 +7,13 @@ import stat
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from platformdirs import user_cache_path
 
 from leafspan.checks import check_number, check_path, shown
-from leafspan.documents import FORMAT
 from leafspan.embedding import EmbedderIdentity
-from leafspan.engines import FlowEngine, FlowTable, Notes, is_client, to_engine
+from leafspan.engines import FlowEngine, FlowTable, is_client, to_engine
 from leafspan.engines.chroma import (
     RESTORE,
     Chroma,
@@ -26,7 +25,7 @@ from leafspan.engines.chroma import (
     use_embedded_chroma,
 )
 from leafspan.engines.local import deadline_after, disk_error
-from leafspan.errors import DamagedIndex, IndexMismatch, IndexNotFound, InvalidArgument
+from leafspan.errors import DamagedIndex, IndexNotFound, InvalidArgument
 from leafspan.flows import Call, Flow
 from leafspan.store._change_log import last_position
 from leafspan.store._damage import DamageRule
@@ -34,15 +33,11 @@ from leafspan.store._engine_store import EngineStore
 from leafspan.store._folder import DEFAULT_DATABASE, Folder, folder_at
 from leafspan.store._folder_store import FolderStore
 from leafspan.store._naming import (
-    EDITION_OF,
     LEAVES_NOTES,
-    Editions,
+    TableNames,
+    WantedIndex,
     adoptable,
     find_manifest,
-    leaves_name,
-    manifest_name,
-    read_settings,
-    settings_with,
     warn_of_namesake,
 )
 from leafspan.store._rows_file import RowsFile, StoredIndex
@@ -73,35 +68,13 @@ def open_store(
     """
     _check_options(path, client, name, timeout)
     check_number("freshness", freshness, at_least=0, unit="seconds")
-    rule = DamageRule() if damage is None else damage
-    wanted = _Wanted(name, settings, create, timeout, cache_dir, suggest, read_only, freshness, rule, base or name, spare)
+    rule, base = damage or DamageRule(), base or name
+    wanted = WantedIndex(name, settings, create, timeout, cache_dir, suggest, read_only, freshness, rule, base, spare)
     if client is not None:
         if not hasattr(client, "get_or_create_collection") or (folder := folder_of(client)) is None:
             return (yield from _in_engine(to_engine(client, timeout), wanted))
         path = folder
     return (yield from _in_folder(_folder_path(path, create=create), client, wanted))
-
-
-class _Wanted(NamedTuple):
-    name: str
-    settings: Mapping[str, Any]  # of an index that is made
-    create: bool
-    timeout: float
-    cache_dir: str | Path | None
-    suggest: bool  # whether errors and warnings name what could be adopted
-    read_only: bool
-    freshness: float
-    damage: DamageRule
-    base: str
-    spare: EmbedderIdentity | None
-
-    @property
-    def notes(self) -> dict[str, str]:
-        return settings_with(self.settings, self.spare, spare_of=None if self.spare is None else self.base)
-
-    def current(self, notes: Notes) -> _Wanted:
-        """Return the same for the edition that answers questions. A spare one is opened as it is."""
-        return self if self.spare is not None else self._replace(name=Editions.read(notes, self.name).current)
 
 
 def has_index(path: str | Path | None, client: Any, name: str, timeout: float) -> Flow[bool]:
@@ -156,7 +129,7 @@ def _folder_path(path: Any, *, create: bool) -> Path:
     return folder_path
 
 
-def _in_folder(path: Path, client: Any, wanted: _Wanted) -> Flow[Store]:
+def _in_folder(path: Path, client: Any, wanted: WantedIndex) -> Flow[Store]:
     name, timeout = wanted.name, wanted.timeout
     how = {"read_only": wanted.read_only}
     folder: Folder = yield Call(folder_at, (path, client, deadline_after(timeout)), how)
@@ -167,7 +140,7 @@ def _in_folder(path: Path, client: Any, wanted: _Wanted) -> Flow[Store]:
     if index is not None and (edition := wanted.current(index.notes)) != wanted:
         return (yield from _in_folder(path, client, edition))
     if index is not None and only_leafspan_wrote:
-        return _store_of(folder, index, wanted)
+        return FolderStore(folder, index, wanted)
     if index is None and not wanted.create:
         if not wanted.suggest and name.rpartition(".")[0] in (yield Call(folder.rows.names)):
             # It is the name of an index's trees, whose rows would be in the same file.
@@ -178,14 +151,14 @@ def _in_folder(path: Path, client: Any, wanted: _Wanted) -> Flow[Store]:
     def existing(opened: Opened) -> Flow[Store | None]:
         """The store of the index, or None if it can be made."""
         engine = Chroma(opened.client)
-        leaves = yield from engine.table(leaves_name(name))
+        leaves = yield from engine.table(TableNames.of(name).leaves)
         if index is not None and leaves is not None and leaves.id == index.leaves:
-            return _store_of(folder, index, wanted)
+            return FolderStore(folder, index, wanted)
         if index is not None and not folder.read_only:
             yield from _forget(folder, index, wanted)
         manifest = yield from find_manifest(engine, name)
         if manifest is not None and leaves is not None:
-            return _store_of(folder, StoredIndex(0, leaves.id, manifest.notes), wanted, was_served=True)
+            return FolderStore(folder, StoredIndex(0, leaves.id, manifest.notes), wanted, was_served=True)
         if not wanted.create:
             others = (yield from adoptable(engine, folder.rows.names())) if wanted.suggest else ""
             raise IndexNotFound(f"there is no index {name!r} in {str(path)!r}{others}")
@@ -194,18 +167,10 @@ def _in_folder(path: Path, client: Any, wanted: _Wanted) -> Flow[Store]:
         return None
 
     store = yield from folder.with_client(existing, timeout)
-    return store or _store_of(folder, (yield from _make_in_folder(folder, wanted)), wanted)
+    return store or FolderStore(folder, (yield from _make_in_folder(folder, wanted)), wanted)
 
 
-def _store_of(folder: Folder, index: StoredIndex, wanted: _Wanted, *, was_served: bool = False) -> FolderStore:
-    settings = _settings_in(index.notes)
-    how: dict[str, Any] = {"damage": wanted.damage, "was_served": was_served}
-    how["base"] = index.notes.get(EDITION_OF, wanted.base)
-    how["may_write_spare"] = wanted.spare is not None
-    return FolderStore(folder, wanted.name, settings, index.leaves, wanted.timeout, **how)
-
-
-def _forget(folder: Folder, index: StoredIndex, wanted: _Wanted) -> Flow[None]:
+def _forget(folder: Folder, index: StoredIndex, wanted: WantedIndex) -> Flow[None]:
     """Remove an index whose leaves another program has deleted, since no later process may look for them."""
     lock = folder.writer_lock()
     try:
@@ -216,16 +181,16 @@ def _forget(folder: Folder, index: StoredIndex, wanted: _Wanted) -> Flow[None]:
         lock.release()
 
 
-def _make_in_folder(folder: Folder, wanted: _Wanted) -> Flow[StoredIndex]:
+def _make_in_folder(folder: Folder, wanted: WantedIndex) -> Flow[StoredIndex]:
     """Make the leaves' collection and then the index, under the writer's lock."""
     name, timeout = wanted.name, wanted.timeout
     lock = folder.writer_lock()
     try:
         yield from folder.wait_for(lock, partial(folder.try_writing, lock, deadline_after(timeout)), timeout)
         opened = folder.opened(deadline_after(timeout))
-        make, use = opened.client.get_or_create_collection, opened.use(timeout)
-        how = how_to_make(leaves_name(name), LEAVES_NOTES, searched=True)
-        leaves = yield Call(use.call, (make, leaves_name(name)), how, finish=True)
+        make, use, table = opened.client.get_or_create_collection, opened.use(timeout), TableNames.of(name).leaves
+        how = how_to_make(table, LEAVES_NOTES, searched=True)
+        leaves = yield Call(use.call, (make, table), how, finish=True)
         # Another process may have made the index while this process waited.
         index: StoredIndex | None = yield Call(folder.rows.find, (name,))
         if index is None or index.leaves != str(leaves.id):
@@ -241,7 +206,7 @@ def _make_in_folder(folder: Folder, wanted: _Wanted) -> Flow[StoredIndex]:
 
 def _check_empty(engine: FlowEngine, name: str, where: Path | None = None) -> Flow[None]:
     """Check that an index that is about to be made has no leaves: if it has, its rows are lost or in a folder."""
-    leaves = yield from engine.table(leaves_name(name))
+    leaves = yield from engine.table(TableNames.of(name).leaves)
     if leaves is None or not (yield from leaves.scan([])):
         return
     if where is not None:
@@ -252,8 +217,8 @@ def _check_empty(engine: FlowEngine, name: str, where: Path | None = None) -> Fl
     )
 
 
-def _in_engine(engine: FlowEngine, wanted: _Wanted) -> Flow[Store]:
-    name = wanted.name
+def _in_engine(engine: FlowEngine, wanted: WantedIndex) -> Flow[Store]:
+    name, names = wanted.name, TableNames.of(wanted.name)
     if isinstance(engine, Chroma):
         if engine.is_local:
             use_embedded_chroma()
@@ -266,22 +231,18 @@ def _in_engine(engine: FlowEngine, wanted: _Wanted) -> Flow[Store]:
         if wanted.suggest:
             yield from warn_of_namesake(engine, name)
         yield from _check_empty(engine, name)
-        leaves: FlowTable | None = yield from engine.create(leaves_name(name), LEAVES_NOTES, searched=True)
+        leaves: FlowTable | None = yield from engine.create(names.leaves, LEAVES_NOTES, searched=True)
         # Last, since the index exists once its manifest exists.
-        manifest = yield from engine.create(manifest_name(name), wanted.notes, searched=False)
+        manifest = yield from engine.create(names.manifest, wanted.notes, searched=False)
     elif (edition := wanted.current(manifest.notes)) != wanted:
         return (yield from _in_engine(engine, edition))
     else:
-        leaves = yield from engine.table(leaves_name(name))
+        leaves = yield from engine.table(names.leaves)
     assert manifest is not None
     if leaves is None:
-        raise DamagedIndex(f"there is no {engine.kind} {leaves_name(name)!r}, which the index needs: {RESTORE}")
-    settings = _settings_in(manifest.notes)
+        raise DamagedIndex(f"there is no {engine.kind} {names.leaves!r}, which the index needs: {RESTORE}")
     position = yield from last_position(manifest)
-    cache = _cache_path(engine, wanted.cache_dir)
-    how: dict[str, Any] = {"read_only": wanted.read_only, "freshness": wanted.freshness, "damage": wanted.damage}
-    how |= {"base": manifest.notes.get(EDITION_OF, wanted.base), "may_write_spare": wanted.spare is not None}
-    return EngineStore(engine, name, settings, leaves, manifest, position, cache, **how)
+    return EngineStore(engine, leaves, manifest, position, wanted, _cache_path(engine, wanted.cache_dir))
 
 
 def _cache_path(engine: FlowEngine, cache_dir: str | Path | None) -> Path | None:
@@ -290,13 +251,3 @@ def _cache_path(engine: FlowEngine, cache_dir: str | Path | None) -> Path | None
         check_path("cache_dir", cache_dir)
         return Path(cache_dir).expanduser()
     return None if engine.is_local else user_cache_path("leafspan")
-
-
-def _settings_in(notes: Notes) -> dict[str, Any]:
-    settings = read_settings(notes)
-    if settings.get("format") != FORMAT:
-        raise IndexMismatch(
-            f"the index is stored in format {settings.get('format')!r}, and this version of leafspan reads format "
-            f"{FORMAT!r}: open it with the version that wrote it, or add the documents to a new index"
-        )
-    return settings

@@ -21,19 +21,19 @@ from leafspan.engines.local import wait_for_lock
 from leafspan.errors import DamagedIndex, StorageReadOnly
 from leafspan.flows import Flow
 from leafspan.store._catalogue import Catalogue, Visibility
-from leafspan.store._change_log import SPARE_ID, LastChange, LogWriter, Position, changed_since, last_position
-from leafspan.store._damage import DamageRule, ReadHistory
+from leafspan.store._change_log import SPARE_ID, LogWriter, Position, changed_since, last_position
+from leafspan.store._damage import ReadHistory
 from leafspan.store._manifest import Row, unpack_rows
 from leafspan.store._naming import (
+    EDITION_OF,
     Editions,
+    TableNames,
+    WantedIndex,
     family,
-    leaves_name,
-    manifest_name,
     read_embedder,
-    segments_name,
+    read_settings,
     settings_with,
     spare_written,
-    texts_name,
     warn_of_spare,
 )
 from leafspan.store._reader import Reader
@@ -53,50 +53,40 @@ class EngineStore:
     def __init__(
         self,
         engine: FlowEngine,
-        name: str,
-        settings: Mapping[str, Any],
         leaves: FlowTable,
         manifest: FlowTable,
         position: Position,
+        wanted: WantedIndex,
         cache: Path | None,
-        *,
-        read_only: bool = False,
-        freshness: float = 0.0,
-        damage: DamageRule,
-        base: str,
-        may_write_spare: bool = False,
     ) -> None:
         self._engine = engine
-        self.name = name
-        self.base = base  # the name of the index, and of its first edition
-        self._may_write_spare = may_write_spare
-        self._was_spare = position.is_spare or may_write_spare
-        self._freshness = freshness
+        self._wanted = wanted
+        self.name = wanted.name
+        self.base = manifest.notes.get(EDITION_OF, wanted.base)  # the name of the index, and of its first edition
+        self._was_spare = position.is_spare or wanted.spare is not None
         self._asked_at = -math.inf  # when leafspan last asked whether the index has changed
         self._process = os.getpid()
         self.id = leaves.id
-        self.described = f"{base!r} {engine.described}"
+        self.described = f"{self.base!r} {engine.described}"
         self.product = engine.product
         self.cache_folder = None if cache is None else cache / _folder_name(self.id)
         self.home: Path | None = None
-        self.settings = settings
-        self.damage = damage
+        self.settings = read_settings(manifest.notes)
+        self.damage = wanted.damage
         self.batch = engine.batch
         self.leaves = leaves
         self._manifest = manifest
-        self._manifest_name = manifest_name(name)
-        self._texts_name = texts_name(name)
+        self._names = TableNames.of(self.name)
         self._beside: dict[str, FlowTable] = {}  # tables that are made at their first use
-        segments = partial(self._table_beside, segments_name(name))
+        segments = partial(self._table_beside, self._names.segments)
         # The table with the segments, for clients on other machines. Called with True, it makes the table; called with
         # False, it returns None if the table does not exist. None in memory.
         self.segments_table: Callable[[bool], Flow[FlowTable | None]] | None = None if engine.is_local else segments
-        self._read_only = read_only
         self._mutex = threading.Lock()
         self.copies: Copies | None = None
         self._log = LogWriter(manifest)
         weakref.finalize(self, engine.close)  # an index that was re-embedded is left to those who still read it
-        self.last_change = LastChange(position.token)
+        self.last_token = position.token
         self._latest = _ReadCatalogue(Position(), Catalogue({}))
 
     embedded = False
@@ -121,15 +111,15 @@ class EngineStore:
         self._check_writable()
         lock = _WriterLock(self._mutex)
         try:
-            yield from wait_for_lock(lock.try_acquire, timeout, f"{self._manifest_name!r}")
+            yield from wait_for_lock(lock.try_acquire, timeout, f"{self._names.manifest!r}")
             # Earlier, abandoned writes must not overwrite later ones: they are sent or dropped first.
             if late := self._engine.caller.late_writes:
-                what = f"a request to write {self._manifest_name!r}, which was late,"
+                what = f"a request to write {self._names.manifest!r}, which was late,"
                 yield from wait_for_lock(lambda: not late, timeout, what)
-            lock.unlock = yield from self._engine.lock(self.id, ids, timeout, f"{self._manifest_name!r}")
+            lock.unlock = yield from self._engine.lock(self.id, ids, timeout, f"{self._names.manifest!r}")
             read = self._manifest.scan if ids is None else partial(self._manifest.get, [*ids, SPARE_ID])
             records = yield from read(["metadata"])
-            if SPARE_ID in records and not self._may_write_spare:
+            if SPARE_ID in records and self._wanted.spare is None:
                 raise spare_written(self.name)
         except BaseException:
             lock.release()
@@ -145,7 +135,7 @@ class EngineStore:
         )
 
     def embedder(self) -> Flow[EmbedderIdentity | None]:
-        manifest = yield from self._engine.table(self._manifest_name)
+        manifest = yield from self._engine.table(self._names.manifest)
         if manifest is None:
             raise DamagedIndex(f"the index {self.described} was deleted after it was opened: open it again")
         return read_embedder(manifest.notes)
@@ -153,25 +143,25 @@ class EngineStore:
     def record_embedder(self, identity: EmbedderIdentity) -> Flow[None]:
         yield from self._manifest.annotate(settings_with(self.settings, identity))
 
+    def _manifest_of(self, edition: str) -> Flow[FlowTable | None]:
+        return self._engine.table(TableNames.of(edition).manifest)
+
     def editions(self) -> Flow[Editions]:
-        manifest = yield from self._engine.table(manifest_name(self.base))
+        manifest = yield from self._manifest_of(self.base)
         return Editions(self.base) if manifest is None else Editions.read(manifest.notes, self.base)
 
     def record_editions(self, editions: Editions) -> Flow[None]:
         # A process that is killed in between leaves an index that can be written.
-        if (now := (yield from self._engine.table(manifest_name(editions.current)))) is not None:
+        if (now := (yield from self._manifest_of(editions.current))) is not None:
             yield from now.delete([SPARE_ID])
-        if (base := (yield from self._engine.table(manifest_name(self.base)))) is not None:
+        if (base := (yield from self._manifest_of(self.base))) is not None:
             yield from base.annotate({**base.notes, **editions.notes})
-        if editions.spare and (spare := (yield from self._engine.table(manifest_name(editions.spare)))) is not None:
+        if editions.spare and (spare := (yield from self._manifest_of(editions.spare))) is not None:
             yield from spare.put([Record(SPARE_ID, metadata={"id": SPARE_ID})])
 
     def drop(self, edition: str) -> Flow[None]:
-        tables = [
-            make(name) for name in family(edition) for make in (leaves_name, texts_name, segments_name, manifest_name)
-        ]
-        for table in tables:
-            if table != manifest_name(self.base):  # whose notes say which edition is current
+        for table in [table for name in family(edition) for table in TableNames.of(name)]:
+            if table != TableNames.of(self.base).manifest:  # whose notes say which edition is current
                 yield from self._engine.drop(table)
 
     has_lost = False
@@ -180,11 +170,9 @@ class EngineStore:
         return None  # leafspan cannot read a server's files
 
     def check_database(self) -> Flow[None]:
-        # leafspan cannot read a server's files
         yield from ()
 
     def check_files(self, timeout: float, *, repair: bool) -> Flow[dict[str, str]]:
-        # leafspan cannot read a server's files
         yield from ()
         return {}
 
@@ -198,13 +186,13 @@ class EngineStore:
         self._engine.close()
 
     def read_texts(self, use: Callable[[FlowTable], Flow[T]]) -> Flow[T | None]:
-        table = yield from self._table_beside(self._texts_name, False)
+        table = yield from self._table_beside(self._names.texts, False)
         return None if table is None else (yield from use(table))
 
     def write_texts(self, use: Callable[[FlowTable], Flow[T]], timeout: float) -> Flow[T]:
         # writers of texts do not wait for each other
         self._check_writable()
-        table = yield from self._table_beside(self._texts_name, True)
+        table = yield from self._table_beside(self._names.texts, True)
         assert table is not None
         return (yield from use(table))
 
@@ -218,7 +206,7 @@ class EngineStore:
         return self._beside[name]
 
     def _check_writable(self) -> None:
-        if self._read_only:
+        if self._wanted.read_only:
             raise StorageReadOnly(
                 f"the index {self.described} was opened to be read only: open it without read_only=True to write"
             )
@@ -233,7 +221,7 @@ class EngineStore:
         if position.is_spare and not self._was_spare:
             self._was_spare = True
             warn_of_spare(self.described)
-        self.last_change.token = position.token
+        self.last_token = position.token
         if position.is_settled and position.token == earlier.position.token and not earlier.failures:
             self._asked_at = began
             return earlier.catalogue
@@ -249,7 +237,7 @@ class EngineStore:
     @property
     def _is_fresh(self) -> bool:
         """Whether the catalogue is still fresh enough to be used without asking."""
-        return time.monotonic() < self._asked_at + self._freshness
+        return time.monotonic() < self._asked_at + self._wanted.freshness
 
     def _brought_up_to_date(self, earlier: Catalogue, documents: Set[str], *, is_new: bool) -> Flow[Catalogue]:
         """Read these documents again. Return the same catalogue, with its caches, if no document has changed."""
@@ -270,7 +258,7 @@ class EngineStore:
 
     def _advance(self, changed: Set[str], *, settled: bool) -> Flow[None]:
         self._asked_at = -math.inf
-        self.last_change.token = yield from self._log.write(changed, settled=settled)
+        self.last_token = yield from self._log.write(changed, settled=settled)
 
 
 class _ReadCatalogue(NamedTuple):

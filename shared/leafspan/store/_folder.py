@@ -25,7 +25,6 @@ from leafspan.engines.local import ChangeFile, FileLock, deadline_after, disk_er
 from leafspan.errors import DamagedIndex, StorageFailed, StorageReadOnly
 from leafspan.flows import Call, Flow
 from leafspan.store._catalogue import Catalogue
-from leafspan.store._change_log import LastChange
 from leafspan.store._rows_file import ROWS, RowsFile
 
 T = TypeVar("T")
@@ -278,11 +277,12 @@ class FolderCollection:
 class FolderState:
     """An index in a folder when it was read: its number of changes, and its catalogue."""
 
+    last_token: str | None = None
+
     def __init__(self, changes: ChangeFile, count: int, catalogue: Catalogue) -> None:
         self._changes = changes
         self.count = count
         self.catalogue = catalogue
-        self.last_change = LastChange()
 
     @property
     def has_changed(self) -> bool:

@@ -24,22 +24,23 @@ from leafspan.engines.local import deadline_after
 from leafspan.errors import InvalidArgument, LeafspanError
 from leafspan.flows import Call, Flow, Progress
 from leafspan.store._catalogue import Catalogue, Visibility
-from leafspan.store._damage import DamageRule, ReadHistory
+from leafspan.store._damage import ReadHistory
 from leafspan.store._folder import Folder, FolderCollection, FolderState
 from leafspan.store._manifest import Row, unpack_rows
 from leafspan.store._naming import (
+    EDITION_OF,
     Editions,
+    TableNames,
+    WantedIndex,
     family,
-    leaves_name,
-    manifest_name,
     read_embedder,
+    read_settings,
     settings_with,
     spare_written,
-    texts_name,
     warn_of_spare,
 )
 from leafspan.store._reader import Reader
-from leafspan.store._rows_file import RowsInFile
+from leafspan.store._rows_file import RowsInFile, StoredIndex
 from leafspan.store._stored_rows import StoredRows
 from leafspan.store._writer import Copies, Writer
 from leafspan.values import LeafId
@@ -53,40 +54,26 @@ class FolderStore:
     The rows are in the folder's own file. If a client of a Chroma server made the index, they are in a collection.
     """
 
-    def __init__(
-        self,
-        folder: Folder,
-        name: str,
-        settings: Mapping[str, Any],
-        id_: str,
-        timeout: float,
-        *,
-        damage: DamageRule,
-        base: str,
-        may_write_spare: bool = False,
-        was_served: bool = False,
-    ) -> None:
+    def __init__(self, folder: Folder, index: StoredIndex, wanted: WantedIndex, *, was_served: bool = False) -> None:
         self._folder: Folder | None = folder
-        self.name = self._name = name
-        self.base = base  # the name of the index, and of its first edition
-        self._may_write_spare = may_write_spare
-        self._was_spare = name in folder.rows.spares or may_write_spare
-        self._timeout = timeout
-        self.id = id_  # unique: the id of the table with its leaves
-        self.described = f"{base!r} in the folder {str(folder.path)!r}"
+        self.name = wanted.name
+        self.base = index.notes.get(EDITION_OF, wanted.base)  # the name of the index, and of its first edition
+        self._may_write_spare = wanted.spare is not None
+        self._was_spare = self.name in folder.rows.spares or self._may_write_spare
+        self._timeout = wanted.timeout
+        self.id = index.leaves  # unique: the id of the table with its leaves
+        self.described = f"{self.base!r} in the folder {str(folder.path)!r}"
         # Files that leafspan can make again from the stored documents.
-        self.cache_folder: Path | None = folder.path / _SEGMENTS / id_
+        self.cache_folder: Path | None = folder.path / _SEGMENTS / self.id
         self.cache_read_only = folder.read_only
         self.home: Path | None = folder.path.resolve().parent  # with links resolved
-        self._leaves_name = leaves_name(name)
-        self._manifest_name = manifest_name(name)
-        self._texts_name = texts_name(name)
+        self._names = TableNames.of(self.name)
         self._was_served = was_served  # whether the rows are in a collection
-        self._rows = RowsInFile(folder.rows, name)
+        self._rows = RowsInFile(folder.rows, self.name)
         self._checked_at: int | None = None  # changes of others at which the collections still existed
-        self.settings = settings
+        self.settings = read_settings(index.notes)
         self.batch = _BATCH  # largest number of records in one group of documents
-        self.damage = damage
+        self.damage = wanted.damage
         self.copies: Copies | None = None  # readers ask them first
 
     embedded = True  # reading all vectors is fast
@@ -95,12 +82,12 @@ class FolderStore:
 
     @property
     def leaves(self) -> FolderCollection:
-        return FolderCollection(self._open_folder(), self._leaves_name, self._timeout)
+        return FolderCollection(self._open_folder(), self._names.leaves, self._timeout)
 
     @property
     def _manifest(self) -> FolderCollection | RowsInFile:
         if self._was_served:
-            return FolderCollection(self._open_folder(), self._manifest_name, self._timeout)
+            return FolderCollection(self._open_folder(), self._names.manifest, self._timeout)
         return self._rows
 
     @property
@@ -119,11 +106,11 @@ class FolderStore:
 
     def _state(self, folder: Folder) -> Flow[FolderState]:
         count = folder.changes.count  # first, so that everything read below is at least as new
-        earlier = folder.states.get(self._name)  # read once: another thread may replace it at any time
+        earlier = folder.states.get(self.name)  # read once: another thread may replace it at any time
         if earlier is not None and earlier.count == count and not earlier.catalogue.is_stale:
             return earlier
         catalogue = yield from self._read_catalogue(folder, None if earlier is None else earlier.catalogue)
-        folder.states[self._name] = state = FolderState(folder.changes, count, catalogue)
+        folder.states[self.name] = state = FolderState(folder.changes, count, catalogue)
         return state
 
     def _read_catalogue(self, folder: Folder, earlier: Catalogue | None) -> Flow[Catalogue]:
@@ -134,10 +121,10 @@ class FolderStore:
         checked = old_rows is not None and old_rows.block.is_damaged
         if old_rows is not None and old_rows.is_stale:
             old_rows = None
-        rows = yield Call(folder.rows.read, (self._name, old_rows), {"checked": checked})
+        rows = yield Call(folder.rows.read, (self.name, old_rows), {"checked": checked})
         if rows is None:
             raise CollectionGone(f"{self.described} was deleted meanwhile: open it again")
-        if not self._was_spare and self._name in folder.rows.spares:
+        if not self._was_spare and self.name in folder.rows.spares:
             self._was_spare = True
             warn_of_spare(self.described)
         if earlier is not None and rows is old_rows and not earlier.later_damage:
@@ -150,7 +137,7 @@ class FolderStore:
     def _check_there(self, folder: Folder) -> Flow[None]:
         """Check that the opened collections still exist, since others have changed the database."""
         count = folder.changes_of_others
-        leaves = yield from self._look_for(self._leaves_name)
+        leaves = yield from self._look_for(self._names.leaves)
         if leaves is None or leaves.id != self.id:
             raise CollectionGone(f"{self.described} was deleted and made again meanwhile: open it again")
         self._checked_at = count
@@ -174,11 +161,11 @@ class FolderStore:
             deadline = deadline_after(timeout)
             yield from folder.wait_for(lock, partial(folder.try_writing, lock, deadline), timeout)
             catalogue = yield from latest()
-            if self._name in folder.rows.spares and not self._may_write_spare:
-                raise spare_written(self._name)
+            if self.name in folder.rows.spares and not self._may_write_spare:
+                raise spare_written(self.name)
             opened = yield Call(folder.opened, (deadline,))
-            leaves = yield self._to_write(opened, self._leaves_name)
-            manifest = (yield self._to_write(opened, self._manifest_name)) if self._was_served else self._rows
+            leaves = yield self._to_write(opened, self._names.leaves)
+            manifest = (yield self._to_write(opened, self._names.manifest)) if self._was_served else self._rows
             rows = catalogue.rows
             writer = Writer(
                 leaves,
@@ -190,10 +177,10 @@ class FolderStore:
                 catalogue=latest,
                 notes_changes=self._was_served,
             )
-            if folder.files.to_rebuild.get(self._leaves_name, 0) is None and self.copies is not None:
+            if folder.files.to_rebuild.get(self._names.leaves, 0) is None and self.copies is not None:
                 lacking = yield from self._rebuild_vectors(leaves, catalogue, self.copies)
                 yield from writer.recover()  # half-deleted documents may lack vectors, too
-                yield Call(folder.files.rebuilt, (self._leaves_name, deadline_after(self._timeout), lacking))
+                yield Call(folder.files.rebuilt, (self._names.leaves, deadline_after(self._timeout), lacking))
         except BaseException:
             stop(False)
             raise
@@ -224,9 +211,9 @@ class FolderStore:
         """The identity of the embedder that the index was made with, or None before the first embedding."""
         folder = self._open_folder()
         if not self._was_served:
-            index = yield Call(folder.rows.find, (self._name,))
+            index = yield Call(folder.rows.find, (self.name,))
             return None if index is None else read_embedder(index.notes)
-        manifest = yield from self._look_for(self._manifest_name)
+        manifest = yield from self._look_for(self._names.manifest)
         return None if manifest is None else read_embedder(manifest.notes)
 
     def record_embedder(self, identity: EmbedderIdentity) -> Flow[None]:
@@ -234,7 +221,7 @@ class FolderStore:
         manifest: Collection | RowsInFile = self._rows
         if self._was_served:
             opened = yield Call(self._open_folder().opened, (deadline_after(self._timeout),))
-            manifest = yield self._to_write(opened, self._manifest_name)
+            manifest = yield self._to_write(opened, self._names.manifest)
         yield from manifest.annotate(settings_with(self.settings, identity))
 
     def editions(self) -> Flow[Editions]:
@@ -260,9 +247,10 @@ class FolderStore:
         all_tables = yield from Chroma(opened.client).tables()
         stored = (yield Call(stored_vectors, (folder.path,))) or {}
         for name in family(edition):
+            names = TableNames.of(name)
             index = yield Call(folder.rows.find, (name,))
             yield Call(folder.rows.forget, (name,), {"keep_notes": name == self.base}, finish=True)
-            tables = {leaves_name(name), texts_name(name)} & all_tables.keys()
+            tables = {names.leaves, names.texts} & all_tables.keys()
             for table in sorted(tables):
                 yield Call(files.call, (opened.client.delete_collection, table), finish=True)
             # Chroma leaves the files of the vectors.
@@ -282,7 +270,7 @@ class FolderStore:
         0 if the next writer has to write the vectors of the segments again before anybody can tell.
         """
         to_rebuild = self._open_folder().files.to_rebuild
-        return to_rebuild[self._leaves_name] or 0 if self._leaves_name in to_rebuild else None
+        return to_rebuild[self._names.leaves] or 0 if self._names.leaves in to_rebuild else None
 
     def check_database(self) -> Flow[str | None]:
         """What is wrong with the database's file, or None if it is sound or out of reach."""
@@ -310,7 +298,7 @@ class FolderStore:
         folder = self._open_folder()
         if self._was_served:
             return (yield from self._collected_rows())
-        rows = yield Call(folder.rows.read, (self._name, None), {"checked": True})
+        rows = yield Call(folder.rows.read, (self.name, None), {"checked": True})
         return {} if rows is None else dict(rows.for_writer().items())
 
     def vectors_found(self, catalogue: Catalogue) -> Flow[None]:
@@ -318,15 +306,15 @@ class FolderStore:
         if any(row.is_half_done for row in catalogue.rows.values()):
             return  # half-deleted documents may lack vectors, too
         folder = self._open_folder()
-        if self._leaves_name in folder.files.to_rebuild:
-            yield Call(folder.files.rebuilt, (self._leaves_name, deadline_after(self._timeout)))
+        if self._names.leaves in folder.files.to_rebuild:
+            yield Call(folder.files.rebuilt, (self._names.leaves, deadline_after(self._timeout)))
 
     def read_texts(self, use: Callable[[Collection], Flow[T]]) -> Flow[T | None]:
         """Run a flow with the table of the texts. None if it does not exist."""
         folder = self._open_folder()
         folder.check_writable()  # only a process that writes texts reads them
         try:
-            return (yield from folder.with_collection(self._texts_name, use, self._timeout))
+            return (yield from folder.with_collection(self._names.texts, use, self._timeout))
         except CollectionGone:
             return None
 
@@ -342,10 +330,10 @@ class FolderStore:
             yield from folder.wait_for(lock, lock.try_acquire, timeout)
             opened = yield Call(folder.opened, (deadline_after(self._timeout),))
             files = opened.use(self._timeout)
-            if self._texts_name not in opened.collections:
-                make, how = opened.client.get_or_create_collection, how_to_make(self._texts_name, {}, searched=False)
-                yield Call(files.call, (make, self._texts_name), how, finish=True)
-            collection = yield Call(opened.collection, (self._texts_name, deadline_after(self._timeout)))
+            if self._names.texts not in opened.collections:
+                make, how = opened.client.get_or_create_collection, how_to_make(self._names.texts, {}, searched=False)
+                yield Call(files.call, (make, self._names.texts), how, finish=True)
+            collection = yield Call(opened.collection, (self._names.texts, deadline_after(self._timeout)))
             return (yield from use(collection.written_by(files)))
         finally:
             lock.release()

@@ -6,13 +6,16 @@ import base64
 import json
 import warnings
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from leafspan.checks import shown
+from leafspan.documents import FORMAT
 from leafspan.embedding import EmbedderIdentity
 from leafspan.engines import FlowEngine, FlowTable, Notes
 from leafspan.errors import DamagedIndex, IndexMismatch
 from leafspan.flows import Flow
+from leafspan.store._damage import DamageRule
 
 LEAVES_NOTES = {"made_by": "leafspan"}
 
@@ -50,6 +53,30 @@ class Editions(NamedTuple):
         return {_EDITIONS: json.dumps(self._asdict())}
 
 
+class WantedIndex(NamedTuple):
+    """An index as it is to be opened."""
+
+    name: str
+    settings: Mapping[str, Any]  # of an index that is made
+    create: bool
+    timeout: float
+    cache_dir: str | Path | None
+    suggest: bool  # whether errors and warnings name what could be adopted
+    read_only: bool
+    freshness: float
+    damage: DamageRule
+    base: str  # the name of the index, and of its first edition
+    spare: EmbedderIdentity | None  # the embedder of a spare edition, which is opened to be written
+
+    @property
+    def notes(self) -> dict[str, str]:
+        return settings_with(self.settings, self.spare, spare_of=None if self.spare is None else self.base)
+
+    def current(self, notes: Notes) -> WantedIndex:
+        """Return the same for the edition that answers questions. A spare one is opened as it is."""
+        return self if self.spare is not None else self._replace(name=Editions.read(notes, self.name).current)
+
+
 def family(edition: str | None) -> list[str]:
     """Return the names of an edition and of its trees."""
     return [] if edition is None else [edition, f"{edition}.tree"]
@@ -73,20 +100,17 @@ def warn_of_spare(described: str) -> None:
     )
 
 
-def leaves_name(name: str) -> str:
-    return f"{name}.leaves"
+class TableNames(NamedTuple):
+    """The names of an index's tables."""
 
+    leaves: str
+    texts: str
+    segments: str
+    manifest: str
 
-def manifest_name(name: str) -> str:
-    return f"{name}.manifest"
-
-
-def texts_name(name: str) -> str:
-    return f"{name}.texts"
-
-
-def segments_name(name: str) -> str:
-    return f"{name}.segments"
+    @classmethod
+    def of(cls, index: str) -> TableNames:
+        return cls(*(f"{index}.{table}" for table in cls._fields))
 
 
 def settings_with(
@@ -104,10 +128,15 @@ def is_manifest(notes: Notes) -> bool:
 
 
 def read_settings(notes: Notes) -> dict[str, Any]:
-    """Read an index's settings from the notes on its manifest. ``IndexSettings`` checks the values."""
+    """Read an index's settings from the notes on its manifest. ``IndexSettings`` checks the other values."""
     settings = _from_json(notes.get("leafspan"))
     if not isinstance(settings, dict) or "format" not in settings:
         raise DamagedIndex(f"the settings of the index are damaged, got {shown(notes.get('leafspan'))}: {_RESTORE}")
+    if settings["format"] != FORMAT:
+        raise IndexMismatch(
+            f"the index is stored in format {settings['format']!r}, and this version of leafspan reads format "
+            f"{FORMAT!r}: open it with the version that wrote it, or add the documents to a new index"
+        )
     return settings
 
 
@@ -123,13 +152,13 @@ def read_embedder(notes: Notes) -> EmbedderIdentity | None:
 
 def find_manifest(engine: FlowEngine, name: str) -> Flow[FlowTable | None]:
     """An index's manifest, or None if there is no such index. Tables of another program are an IndexMismatch."""
-    manifest = yield from engine.table(manifest_name(name))
+    manifest = yield from engine.table(TableNames.of(name).manifest)
     if manifest is not None:
         if not is_manifest(manifest.notes):
             raise (yield from _refusal(engine, manifest.name))
         return manifest
     # A process that was killed or is still at work may have made only the table of leaves.
-    leaves = yield from engine.table(leaves_name(name))
+    leaves = yield from engine.table(TableNames.of(name).leaves)
     if leaves is not None and leaves.notes.get("made_by") != LEAVES_NOTES["made_by"]:
         raise (yield from _refusal(engine, leaves.name))
     return None
@@ -153,7 +182,8 @@ def adoptable(engine: FlowEngine, others: Sequence[str] = ()) -> Flow[str]:
         listed = ", ".join(map(repr, names))
         said = f", but there are Chroma collections ({listed}): leafspan.adopt, or leafspan adopt, makes an index of one"
     tables = yield from engine.tables()
-    indexes = [name.removesuffix(manifest_name("")) for name, notes in tables.items() if is_manifest(notes)] + list(others)
+    suffix = TableNames.of("").manifest
+    indexes = [name.removesuffix(suffix) for name, notes in tables.items() if is_manifest(notes)] + list(others)
     if own := sorted(name for name in indexes if name.rpartition(".")[0] not in indexes):  # without trees, such as kb.tree
         listed = ", ".join([*map(repr, own[:_MOST_NAMED]), *(["..."] if len(own) > _MOST_NAMED else [])])
         said += f"; there is {listed}" if len(own) == 1 else f"; there are {listed}"

@@ -10,7 +10,6 @@ from leafspan.errors import DamagedIndex
 from leafspan.filters import Where
 from leafspan.flows import Flow
 from leafspan.store._catalogue import Catalogue, Selection, Visibility
-from leafspan.store._change_log import LastChange
 from leafspan.store._current_leaves import Current, classify, parsed, version_of
 from leafspan.store._damage import DamageFound, DamageRule, ReadHistory
 from leafspan.store._folder import FolderCollection
@@ -24,7 +23,7 @@ _SUSPICIONS = 3  # attempts that must find a leaf damaged before it is called da
 class IndexState(Protocol):
     """The state of an index when a reader was made."""
 
-    last_change: LastChange  # that was seen; unused if the catalogue is known
+    last_token: str | None  # the manifest's, which changes with the index; None if unread or before the first change
 
     @property
     def catalogue(self) -> Catalogue | None:
@@ -65,7 +64,7 @@ class VisibleDocuments:
         self._suspected: set[tuple[str, str]] = set()  # in this attempt
         self._read: dict[str, Row] = {}
         self._outdated: set[str] = set()  # ids of rows in _read that were read before the last query
-        self._token = state.last_change.token
+        self._token = state.last_token
         self._rule = rule or DamageRule()
         self._leaves_out = self._rule.leave_out
         self.scope = scope
@@ -216,7 +215,7 @@ class VisibleDocuments:
         missing = [id_ for id_ in dict.fromkeys(ids) if id_ not in self._read or id_ in self._outdated]
         if missing:
             records = yield from self._manifest.get([*missing, CHANGES_ID], ["metadata"])
-            token = self._state.last_change.token = unpack_token(records)
+            token = self._state.last_token = unpack_token(records)
             before = {id_: version_of(self._read, id_) for id_ in self._outdated.intersection(missing)}
             for id_ in before:
                 del self._read[id_]

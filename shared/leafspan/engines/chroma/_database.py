@@ -215,7 +215,8 @@ def _ask(folder: Path, query: str) -> list[Any] | None:
     path = folder / DATABASE
     try:
         if not _is_open_here(path):
-            return _rows(path, query)
+            with closing(sqlite3.connect(_address(path), uri=True)) as connection, connection:  # one transaction
+                return connection.execute(query).fetchall()
         answer = _ask_elsewhere(path, query)
     except sqlite3.DatabaseError as error:
         check_not_too_many(error, f"read {str(path)!r}")
@@ -225,11 +226,6 @@ def _ask(folder: Path, query: str) -> list[Any] | None:
     if answer is not None and "damage" in answer:
         raise DamagedIndex(f"{str(path)!r} cannot be read as Chroma's database ({answer['damage']}): {RESTORE}")
     return None if answer is None else answer["rows"]
-
-
-def _rows(path: Path, query: str) -> list[Any]:
-    with closing(sqlite3.connect(_address(path), uri=True)) as connection, connection:  # one transaction
-        return connection.execute(query).fetchall()
 
 
 def _address(path: Path) -> str:
