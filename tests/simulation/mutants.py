@@ -354,7 +354,7 @@ MUTANTS = (
         "a failed start of writing keeps the lock",
         "store._engine_store",
         """        except BaseException:
-            lock.release()
+            locks.close()
             raise
 """,
         """        except BaseException:

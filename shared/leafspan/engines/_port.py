@@ -63,34 +63,27 @@ class Table(Protocol):
 
     def get(self, ids: Sequence[str], fields: Collection[Field]) -> Sequence[Record]:
         """Return the records with these ids, in any order. Ignore unknown ids."""
-        ...
 
     def scan(self, fields: Collection[Field]) -> Sequence[Record]:
         """Return all records, in any order. Records that are written or deleted meanwhile may be among them or not."""
-        ...
 
     def find(self, key: str, values: Collection[str]) -> Sequence[str]:
         """Return the ids of the records whose metadata has one of these strings under the key, in any order."""
-        ...
 
     def put(self, records: Sequence[Record]) -> None:
         """Write whole records. A record replaces the record with the same id. All are stored when this returns."""
-        ...
 
     def delete(self, ids: Sequence[str]) -> None:
         """Delete records. Ignore unknown ids. All are gone when this returns."""
-        ...
 
     def nearest(self, vectors: Any, count: int, fields: Collection[Field]) -> Sequence[Sequence[Near]]:
         """For each vector of a matrix, return at most ``count`` records with the highest cosine similarity, best first.
 
         The search may be approximate.
         """
-        ...
 
     def annotate(self, notes: Notes) -> None:
         """Replace the notes."""
-        ...
 
 
 class Engine(Protocol):
@@ -112,11 +105,9 @@ class Engine(Protocol):
 
     def tables(self) -> Mapping[str, Notes]:
         """Return the notes of all tables, by name."""
-        ...
 
     def table(self, name: str) -> Table | None:
         """Return the table with this name, or None if it does not exist."""
-        ...
 
     def create(self, name: str, notes: Notes, *, searched: bool) -> Table:
         """Make a table with these notes, or return the existing table with this name unchanged.
@@ -124,7 +115,6 @@ class Engine(Protocol):
         ``searched`` is False for a table whose records have no vectors. In any other table, the first ``put`` fixes the
         length of all vectors.
         """
-        ...
 
 
 _LONGEST = 200  # characters; records are not found by longer strings

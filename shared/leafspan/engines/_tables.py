@@ -27,7 +27,7 @@ class FlowTable(Protocol):
     notes: Notes  # when the table was opened
     batch: int  # most records of one call
     most_characters: float = math.inf  # of the texts and metadata that one call writes, except of a single record
-    searches_among: bool  # whether ``nearest`` takes ``among``
+    searches_among: bool = False  # whether ``nearest`` takes ``among``
 
     def get(self, ids: Collection[str], fields: Collection[Field]) -> Flow[dict[str, Record]]:
         records: dict[str, Record] = {}
@@ -69,7 +69,6 @@ class FlowTable(Protocol):
         self, vectors: Any, count: int, fields: Collection[Field] = (), *, among: Collection[str] | None = None
     ) -> Flow[list[list[Near]]]:
         """Return the nearest records of each vector. With ``among``, search only the records with these ids, exactly."""
-        ...
 
     def annotate(self, notes: Notes) -> Flow[None]: ...
 
@@ -100,7 +99,7 @@ class FlowEngine(Protocol):
     is_local: bool  # whether the data end with the process
     thing: Any  # the engine or the client, as the user passed it
     described: str  # where it is, such as "behind a client"
-    kind: str  # the store's word for a table, for errors
+    kind: str = "table"  # the store's word for a table, for errors
     product: str  # the store's name, such as "Chroma"
     caller: Caller
 
@@ -144,8 +143,6 @@ def is_engine(thing: Any) -> bool:
 class CalledTable(FlowTable):
     """A table of an engine whose methods are functions, or coroutine functions."""
 
-    searches_among = False
-
     def __init__(self, table: Table, caller: Caller, batch: int) -> None:
         self.id, self.name, self.notes = str(table.id), str(table.name), dict(table.notes)
         self.batch = batch
@@ -185,8 +182,6 @@ class CalledTable(FlowTable):
 
 class CalledEngine(FlowEngine):
     """An engine whose methods are functions, or coroutine functions."""
-
-    kind = "table"
 
     def __init__(self, engine: Engine, timeout: float) -> None:
         self.thing = engine

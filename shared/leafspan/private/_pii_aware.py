@@ -37,7 +37,6 @@ class HasPrivacy(Protocol):
     @property
     def is_private(self) -> bool:
         """Whether names and numbers are pseudonyms in it."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

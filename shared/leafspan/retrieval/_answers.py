@@ -44,7 +44,6 @@ _WITHOUT_INDEX = (AskHost, CallFunction, Embed, Generate, LoadPassages, LoadText
 class QuestionEmbedder(Protocol):
     def queries(self, texts: Sequence[str]) -> Flow[Any]:
         """Return a matrix with the vector of each question as a row."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -93,7 +93,6 @@ class MirrorSnapshot:
 
     @property
     def is_damaged(self) -> bool:
-        """Whether damage was found in a segment."""
         return any(file.problem is not None for file in self._files)
 
     def _by_key(self) -> tuple[NDArray[np.uint64], NDArray[np.uint16], NDArray[np.uint32]]:

@@ -34,7 +34,6 @@ class Splitter(Protocol):
 
     def __call__(self, text: str, /) -> Sequence[Cut]:
         """Return the cuts in ascending order, the last one at the end of the text. An empty text has no cuts."""
-        ...
 
 
 def check_cuts(cuts: Sequence[Cut], text: str) -> None:

@@ -68,11 +68,9 @@ class Visibility(Protocol):
     @property
     def shares_statistics(self) -> bool:
         """Whether idf and the average length are computed over the whole index instead of the visible documents."""
-        ...
 
     def visible(self, everything: Catalogue) -> Catalogue:
         """Return the visible documents of the whole index's catalogue, by the ids under which they are shown."""
-        ...
 
     def __hash__(self) -> int: ...
 
@@ -84,20 +82,18 @@ class _LRUCache(Generic[K, V]):
         self._values: OrderedDict[K, V] = OrderedDict()
         self._mutex = threading.Lock()
 
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def get(self, key: K) -> V | None:
+    def get(self, key: K, make: Callable[[], V]) -> V:
+        """The cached value, or else the value that ``make`` returns, which is then cached."""
         with self._mutex:
             if key in self._values:
                 self._values.move_to_end(key)
-            return self._values.get(key)
-
-    def put(self, key: K, value: V) -> None:
+                return self._values[key]
+        value = make()
         with self._mutex:
             self._values[key] = value
             if len(self._values) > _CACHE_SIZE:
                 self._values.popitem(last=False)
+        return value
 
 
 class Catalogue:
@@ -132,17 +128,17 @@ class Catalogue:
         """Return the whole index's catalogue with these (document, version) pairs marked as damaged."""
         if not damaged:
             return self
-        key = frozenset(damaged)
-        if (catalogue := self._without.get(key)) is None:
+
+        def make() -> Catalogue:
+            rows = self.rows
             marked = {
                 id_: row.with_damage(each)
                 for (id_, version), each in damaged.items()
-                if (row := self.rows.get(id_)) is not None and row.version == version
+                if (row := rows.get(id_)) is not None and row.version == version
             }
-            rows = self.rows
-            catalogue = Catalogue(rows.with_rows(marked) if isinstance(rows, StoredRows) else {**rows, **marked})
-            self._without.put(key, catalogue)
-        return catalogue
+            return Catalogue(rows.with_rows(marked) if isinstance(rows, StoredRows) else {**rows, **marked})
+
+        return self._without.get(frozenset(damaged), make)
 
     def unpacked(self) -> Catalogue:
         """Return the catalogue with all rows in memory, for use after the reading."""
@@ -236,17 +232,11 @@ class Catalogue:
         """The view's documents that match the filter, or all for None. Equal filters give the same selection."""
         if where is None:
             return self._all
-        if (selection := self._selections.get(where)) is None:
-            selection = self._choose(where)
-            self._selections.put(where, selection)
-        return selection
+        return self._selections.get(where, lambda: self._choose(where))
 
     def visible_to(self, visibility: Visibility) -> Catalogue:
         """Return the documents of this catalogue that the rule shows."""
-        if (visible := self._visible.get(visibility)) is None:
-            visible = visibility.visible(self)
-            self._visible.put(visibility, visible)
-        return visible
+        return self._visible.get(visibility, lambda: visibility.visible(self))
 
     def renamed(self, stored: Mapping[str, str]) -> Catalogue:
         """Return some of these documents under other ids; ``stored`` maps shown ids to stored ids."""

@@ -36,7 +36,6 @@ def classify(
     within: Selection | None,
     stale: AbstractSet[tuple[str, str]],
 ) -> Classified:
-    """Sort leaves by what the manifest says about them."""
     result = Classified({}, set(), [], set(), set())
     for id_, leaf, text in zip(ids, leaves, texts, strict=True):
         document_id, version, ordinal = leaf

@@ -67,7 +67,6 @@ class DocumentTable:
         return len(self._keys)
 
     def __iter__(self) -> Iterator[tuple[str, str | None, int]]:
-        """The documents as (id, version, number of leaves)."""
         return map(self.document, range(len(self)))
 
     def find(self, document_id: str) -> int | None:

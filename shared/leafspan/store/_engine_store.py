@@ -10,6 +10,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence, Set
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -109,27 +110,33 @@ class EngineStore:
     def start_writing(self, timeout: float, ids: Sequence[str] | None) -> Flow[Writer]:
         check_process(self._process)
         self._check_writable()
-        lock = _WriterLock(self._mutex)
+        locks = ExitStack()  # first the mutex that all writers share, then the engine's locks on documents
+
+        def try_acquire() -> bool:
+            if is_held := self._mutex.acquire(blocking=False):
+                locks.callback(self._mutex.release)
+            return is_held
+
         try:
-            yield from wait_for_lock(lock.try_acquire, timeout, f"{self._names.manifest!r}")
+            yield from wait_for_lock(try_acquire, timeout, f"{self._names.manifest!r}")
             # Earlier, abandoned writes must not overwrite later ones: they are sent or dropped first.
             if late := self._engine.caller.late_writes:
                 what = f"a request to write {self._names.manifest!r}, which was late,"
                 yield from wait_for_lock(lambda: not late, timeout, what)
-            lock.unlock = yield from self._engine.lock(self.id, ids, timeout, f"{self._names.manifest!r}")
+            locks.callback((yield from self._engine.lock(self.id, ids, timeout, f"{self._names.manifest!r}")))
             read = self._manifest.scan if ids is None else partial(self._manifest.get, [*ids, SPARE_ID])
             records = yield from read(["metadata"])
             if SPARE_ID in records and self._wanted.spare is None:
                 raise spare_written(self.name)
         except BaseException:
-            lock.release()
+            locks.close()
             raise
         return Writer(
             self.leaves,
             self._manifest,
             rows=unpack_rows(records),
             advance=self._advance,
-            stop=lambda _: lock.release(),
+            stop=lambda _: locks.close(),
             copies=self.copies,
             catalogue=self.load,
         )
@@ -265,26 +272,6 @@ class _ReadCatalogue(NamedTuple):
     position: Position  # how far the log was read before the catalogue
     catalogue: Catalogue
     failures: int = 0  # attempts to read that have failed since
-
-
-class _WriterLock:
-    """One writer's hold on the mutex that all writers share. ``release`` may be called without holding it."""
-
-    def __init__(self, mutex: threading.Lock) -> None:
-        self._mutex = mutex
-        self._is_held = False
-        self.unlock: Callable[[], None] | None = None  # releases the engine's locks on documents
-
-    def try_acquire(self) -> bool:
-        self._is_held = self._mutex.acquire(blocking=False)
-        return self._is_held
-
-    def release(self) -> None:
-        if self._is_held:
-            self._is_held = False
-            if self.unlock is not None:
-                self.unlock()
-            self._mutex.release()
 
 
 def _folder_name(table_id: str) -> str:

@@ -191,10 +191,6 @@ class Folder:
             self._synced = count
             return count
 
-    def reset_after_fork(self) -> None:
-        """Reset the mutex in a forked process: it does not have the parent's threads."""
-        self._mutex = threading.Lock()
-
     @property
     def _what(self) -> str:
         return f"opening {str(self.path)!r}"
@@ -324,7 +320,7 @@ def _reset_after_fork() -> None:
     """Reset all locks in a forked process, since threads of the parent may have held them."""
     _mutexes.clear()
     for folder in list(_folders.values()):
-        folder.reset_after_fork()
+        folder._mutex = threading.Lock()
 
 
 if hasattr(os, "register_at_fork"):

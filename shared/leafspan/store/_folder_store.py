@@ -164,8 +164,8 @@ class FolderStore:
             if self.name in folder.rows.spares and not self._may_write_spare:
                 raise spare_written(self.name)
             opened = yield Call(folder.opened, (deadline,))
-            leaves = yield self._to_write(opened, self._names.leaves)
-            manifest = (yield self._to_write(opened, self._names.manifest)) if self._was_served else self._rows
+            leaves = yield from self._to_write(opened, self._names.leaves)
+            manifest = (yield from self._to_write(opened, self._names.manifest)) if self._was_served else self._rows
             rows = catalogue.rows
             writer = Writer(
                 leaves,
@@ -221,7 +221,7 @@ class FolderStore:
         manifest: Collection | RowsInFile = self._rows
         if self._was_served:
             opened = yield Call(self._open_folder().opened, (deadline_after(self._timeout),))
-            manifest = yield self._to_write(opened, self._names.manifest)
+            manifest = yield from self._to_write(opened, self._names.manifest)
         yield from manifest.annotate(settings_with(self.settings, identity))
 
     def editions(self) -> Flow[Editions]:
@@ -329,18 +329,16 @@ class FolderStore:
         try:
             yield from folder.wait_for(lock, lock.try_acquire, timeout)
             opened = yield Call(folder.opened, (deadline_after(self._timeout),))
-            files = opened.use(self._timeout)
             if self._names.texts not in opened.collections:
                 make, how = opened.client.get_or_create_collection, how_to_make(self._names.texts, {}, searched=False)
-                yield Call(files.call, (make, self._names.texts), how, finish=True)
-            collection = yield Call(opened.collection, (self._names.texts, deadline_after(self._timeout)))
-            return (yield from use(collection.written_by(files)))
+                yield Call(opened.use(self._timeout).call, (make, self._names.texts), how, finish=True)
+            return (yield from use((yield from self._to_write(opened, self._names.texts))))
         finally:
             lock.release()
 
-    def _to_write(self, opened: Opened, name: str) -> Call:
-        """The call that returns a collection for writing."""
-        return Call(opened.writable, (name, deadline_after(self._timeout), self._timeout))
+    def _to_write(self, opened: Opened, name: str) -> Flow[Collection]:
+        collection: Collection = yield Call(opened.collection, (name, deadline_after(self._timeout)))
+        return collection.written_by(opened.use(self._timeout))
 
     def _look_for(self, name: str) -> Flow[Collection | None]:
         return self._open_folder().with_client(lambda opened: Chroma(opened.client).table(name), self._timeout)

@@ -66,7 +66,6 @@ class Row:
 
     @property
     def hidden(self) -> tuple[str, ...]:
-        """The metadata keys that models must not see."""
         keys = self.extra.get(HIDDEN_KEY)
         return tuple(keys) if isinstance(keys, list) else ()
 

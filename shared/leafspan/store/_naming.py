@@ -54,7 +54,7 @@ class Editions(NamedTuple):
 
 
 class WantedIndex(NamedTuple):
-    """An index as it is to be opened."""
+    """How a user wants an index to be opened."""
 
     name: str
     settings: Mapping[str, Any]  # of an index that is made

@@ -106,7 +106,6 @@ class Reader(VisibleDocuments):
 
     @property
     def searches_among(self) -> bool:
-        """Whether the engine can search among given leaves only."""
         return self._leaves.searches_among
 
     def nearest(

@@ -133,7 +133,6 @@ class StoredRows(Mapping[str, Row]):
 
     @property
     def is_stale(self) -> bool:
-        """Whether a row could not be read, so that the rows must be read again."""
         return self.block.is_stale or self.block.is_damaged
 
     @property

@@ -28,18 +28,15 @@ class IndexState(Protocol):
     @property
     def catalogue(self) -> Catalogue | None:
         """The catalogue, or None behind a client, where few readers need it."""
-        ...
 
     @property
     def has_changed(self) -> bool | None:
         """Whether the index has changed since. None if that is unknown."""
-        ...
 
     def load(self) -> Flow[Catalogue]: ...
 
     def is_behind(self, catalogue: Catalogue) -> Flow[bool]:
         """Whether a writer may have deleted leaves since the catalogue was read."""
-        ...
 
 
 class VisibleDocuments:

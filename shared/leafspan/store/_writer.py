@@ -41,19 +41,15 @@ class Copies(Protocol):
 
     def read(self, catalogue: Catalogue, leaves: Iterable[LeafId], fields: Collected[Field]) -> Flow[Copied]:
         """Read fields of leaves, by their ids with stored document ids. Leaves that the copies lack are left out."""
-        ...
 
     def derive(self, documents: Sequence[DocumentToWrite], made: Mapping[str, Any]) -> Flow[Any]:
         """Copy documents that are being written. ``made`` is data that was derived from them before."""
-        ...
 
     def keep(self, derived: Any) -> Flow[None]:
         """Store what was derived before readers see the documents, so that no reader has to make it."""
-        ...
 
     def merge(self, derived: Any, load: Callable[[], Flow[Catalogue]]) -> Flow[None]:
         """Tidy up after readers see the documents. ``load`` reads the catalogue of the whole index."""
-        ...
 
 
 class Writer:

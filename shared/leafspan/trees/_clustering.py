@@ -21,7 +21,6 @@ class Clusterer(Protocol):
         self, vectors: NDArray[np.float32], sizes: Sequence[int], max_cluster_words: int, /
     ) -> Sequence[Sequence[int]]:
         """Clusters of similar texts. Each is summarised, but a text alone in its cluster stays for the next layer."""
-        ...
 
 
 def check_clusters(clusters: Sequence[Sequence[int]], sizes: Sequence[int], max_cluster_words: int) -> list[list[int]]:

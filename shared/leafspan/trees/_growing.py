@@ -92,11 +92,9 @@ class SummaryCache(Protocol):
 
     def get(self, keys: Sequence[str]) -> Flow[dict[str, str]]:
         """The texts of the cached keys."""
-        ...
 
     def put_all(self, texts: Mapping[str, tuple[str, str]]) -> Flow[None]:
         """Keep texts, each with its owner."""
-        ...
 
 
 @dataclass(slots=True)

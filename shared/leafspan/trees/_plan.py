@@ -103,17 +103,14 @@ class Summarizer(Protocol):
         It is the same in every process, and need not contain the embedder. leafspan caches summaries under this text. So a
         summarizer with another identity makes the summaries again.
         """
-        ...
 
     @property
     def max_input_words(self) -> int:
         """Most words of the texts that one summary is made from, >= 1. A cluster of several texts has no more words."""
-        ...
 
     @property
     def asks(self) -> bool:
         """Whether each summary needs a call of a language model, or of a function that may ask one."""
-        ...
 
     def summarizing(self, groups: Sequence[Sequence[str]], embed: Embed, keep: Keep) -> Flow[dict[int, Exception]]:
         """Summarise each group of texts.
@@ -126,7 +123,6 @@ class Summarizer(Protocol):
         Returns:
             The errors of the failed groups, by the group's place, from 0, in ``groups``.
         """
-        ...
 
 
 MOST_FAILURES = 10  # most groups that may fail, retries included, before the first success

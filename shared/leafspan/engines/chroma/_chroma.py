@@ -308,9 +308,6 @@ class Opened:
             raise
         return handle
 
-    def writable(self, name: str, deadline: float, timeout: float) -> Collection:
-        return self.collection(name, deadline).written_by(self.use(timeout))
-
     def use(self, timeout: float) -> Use:
         """Return a use of Chroma's files for writing. Each write waits at most ``timeout`` seconds for other processes."""
         return Use(self._files, self._failed, timeout)

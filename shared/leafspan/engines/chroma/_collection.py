@@ -39,7 +39,6 @@ class Collection(FlowTable):
     """
 
     most_characters = 4_000_000  # with the vectors of a thousand leaves below a server's limit of 40 MiB
-    searches_among = False
 
     def __init__(self, handle: Any, batch: int, *, caller: Caller | None = None) -> None:
         self.id, self.name = str(handle.id), str(handle.name)

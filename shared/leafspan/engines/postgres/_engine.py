@@ -44,7 +44,6 @@ _VERSION = "leafspan tables, version 1"  # a comment on the registry
 class PostgresEngine(FlowEngine):
     batch = 1_000
     is_local = False
-    kind = "table"
     product = "PostgreSQL"
 
     def __init__(self, database: Postgres, timeout: float) -> None:

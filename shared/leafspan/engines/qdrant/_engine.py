@@ -169,9 +169,6 @@ class QdrantTable(FlowTable):
         self.collection = f"leafspan_{id_}"
         self._is_made = False
 
-    def scan(self, fields: Collection[Field]) -> Flow[dict[str, Record]]:
-        return self._scroll(fields)
-
     def nearest(
         self, vectors: Any, count: int, fields: Collection[Field] = (), *, among: Collection[str] | None = None
     ) -> Flow[list[list[Near]]]:
@@ -205,7 +202,7 @@ class QdrantTable(FlowTable):
         from qdrant_client import models
 
         condition = models.FieldCondition(key="marks", match=models.MatchAny(any=[mark(key, each) for each in values]))
-        return (yield from self._scroll((), models.Filter(must=[condition])))
+        return (yield from self.scan((), models.Filter(must=[condition])))
 
     def _put(self, records: Sequence[Record], new: bool) -> Flow[None]:
         from qdrant_client import models
@@ -223,7 +220,7 @@ class QdrantTable(FlowTable):
             points = models.PointIdsList(points=list(map(point_id, ids)))
             yield from self._call("delete", "delete", finish=True, points_selector=points, wait=True)
 
-    def _scroll(self, fields: Collection[Field], where: Any = None) -> Flow[dict[str, Record]]:
+    def scan(self, fields: Collection[Field], where: Any = None) -> Flow[dict[str, Record]]:
         if not (yield from self._exists()):
             return {}
         doing, read = f"read records of {self.name!r}", partial(_by_id, ids=None, fields=fields)

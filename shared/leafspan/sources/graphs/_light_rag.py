@@ -331,7 +331,6 @@ class HasLeaves(Protocol):
 
     def leaves(self) -> Iterable[Passage]:
         """All leaves."""
-        ...
 
 
 def lightrag_inputs(index: HasLeaves, *, whole: bool = False) -> dict[str, list[str]]:
