@@ -9,17 +9,7 @@ from functools import partial
 from leafspan.errors import ConcurrentUpdate, DamagedIndex, IndexMismatch, InvalidArgument
 from leafspan.flows import Flow, Progress
 from leafspan.indexing._recipe import COPIED_KEY, Recipe, count_texts, stored_documents
-from leafspan.store import (
-    DocumentToWrite,
-    Editions,
-    Reader,
-    Row,
-    Store,
-    Texts,
-    grouped,
-    read_consistently,
-    record_embedder,
-)
+from leafspan.store import DocumentToWrite, Editions, Reader, Row, Store, Texts, grouped, read_consistently, record_embedder
 
 _GROUP = 1_000  # leaves, or texts, read and written at a time
 _ROUNDS = 5  # rounds in which a copy tries to catch up with writers of the source

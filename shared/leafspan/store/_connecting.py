@@ -32,14 +32,7 @@ from leafspan.store._damage import DamageRule
 from leafspan.store._engine_store import EngineStore
 from leafspan.store._folder import DEFAULT_DATABASE, Folder, folder_at
 from leafspan.store._folder_store import FolderStore
-from leafspan.store._naming import (
-    LEAVES_NOTES,
-    TableNames,
-    WantedIndex,
-    adoptable,
-    find_manifest,
-    warn_of_namesake,
-)
+from leafspan.store._naming import LEAVES_NOTES, TableNames, WantedIndex, adoptable, find_manifest, warn_of_namesake
 from leafspan.store._rows_file import RowsFile, StoredIndex
 from leafspan.store._store import Store
 
@@ -131,8 +124,7 @@ def _folder_path(path: Any, *, create: bool) -> Path:
 
 def _in_folder(path: Path, client: Any, wanted: WantedIndex) -> Flow[Store]:
     name, timeout = wanted.name, wanted.timeout
-    how = {"read_only": wanted.read_only}
-    folder: Folder = yield Call(folder_at, (path, client, deadline_after(timeout)), how)
+    folder: Folder = yield Call(folder_at, (path, client, deadline_after(timeout)), {"read_only": wanted.read_only})
     folder.check()
     # Another program that has changed the database may have deleted the leaves.
     only_leafspan_wrote = (yield Call(folder.only_leafspan_wrote)) or folder.read_only

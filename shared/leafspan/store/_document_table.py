@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from itertools import accumulate
 from typing import NamedTuple
@@ -105,10 +105,6 @@ class DocumentTable:
         order = np.frombuffer(self._order, dtype=np.uint32)
         versions = np.frombuffer(self._versions, dtype=f"S{self._width or 1}")
         return KeyedVersions(np.frombuffer(self._keys, dtype=np.uint64), versions[order], self.sizes[order], order)
-
-
-def keyed_versions(documents: Iterable[tuple[str, str | None, int]]) -> KeyedVersions:
-    return DocumentTable.of(list(documents)).by_key()
 
 
 def document_key(document_id: str) -> int:

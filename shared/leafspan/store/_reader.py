@@ -242,8 +242,7 @@ class Reader(VisibleDocuments):
 
     def leaf_ids(self) -> Flow[list[str]]:
         """The ids of all leaves in the store, current or not."""
-        records = yield from self._leaves.scan([])
-        return list(records)
+        return list((yield from self._leaves.scan([])))
 
     def _query_until_enough(
         self,

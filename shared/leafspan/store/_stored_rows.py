@@ -12,7 +12,7 @@ from zlib import crc32
 
 from leafspan.engines import StaleRead
 from leafspan.flows import NDArray, np
-from leafspan.store._document_table import DocumentColumns, DocumentTable, KeyedVersions, decoded, keyed_versions
+from leafspan.store._document_table import DocumentColumns, DocumentTable, KeyedVersions, decoded
 from leafspan.store._manifest import ROW_KEY, Damage, Row, RowHead, read_title, row_is_as_written
 
 _CACHED = 5_000  # unpacked rows to keep: a few megabytes
@@ -179,7 +179,6 @@ class StoredRows(Mapping[str, Row]):
         return _Values(self)
 
     def items(self) -> ItemsView[str, Row]:
-        """All rows with their ids. Each is unpacked every time, and not kept."""
         return _Items(self)
 
     def all_rows(self) -> Iterator[Row]:
@@ -237,7 +236,7 @@ class StoredRows(Mapping[str, Row]):
         replaced = np.array([number for number in numbers if number is not None], dtype=np.uint32)
         kept = ~np.isin(block.places, replaced)
         mine: Sequence[NDArray[Any]] = block
-        others: Sequence[NDArray[Any]] = keyed_versions(self._changed_versions())
+        others: Sequence[NDArray[Any]] = DocumentTable.of(list(self._changed_versions())).by_key()
         columns = [np.concatenate([column[kept], other]) for column, other in zip(mine, others, strict=True)]
         order = np.argsort(columns[0], kind="stable")
         return KeyedVersions(*(column[order] for column in columns))

@@ -14,9 +14,8 @@ import subprocess
 import sys
 import weakref
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from leafspan.engines.local._disk import check_not_too_many, disk_error, open_file, read_at
 from leafspan.errors import DamagedIndex
@@ -140,8 +139,7 @@ def _has_journal(path: Path) -> bool:
     return any(journal.exists() and journal.stat().st_size for journal in journals)
 
 
-@dataclass(frozen=True, slots=True)
-class StoredVectors:
+class StoredVectors(NamedTuple):
     """A collection's vectors, as the database describes them."""
 
     collection: str
