@@ -179,7 +179,8 @@ def main() -> int:
             watching.terminate()
             code = watching.wait()
         lines = [json.loads(line) for line in (Path(place) / "log").read_text().splitlines()]
-        late = [when - editor.saved[mark] for when, marks in lines for mark in marks if mark in editor.saved]
+        # A file that is renamed later is added again.
+        late = [when - editor.saved.pop(mark) for when, marks in lines for mark in marks if mark in editor.saved]
         with Index.open(Path(place) / "kb") as index, Index.open(Path(place) / "fresh" / "kb") as fresh:
             shutil.copytree(source, Path(place) / "fresh" / "docs", dirs_exist_ok=True)
             fresh.sync(Path(place) / "fresh" / "docs", progress=False)
