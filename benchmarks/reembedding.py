@@ -5,13 +5,14 @@
 One process re-embeds the index, and is killed again and again at a random time. Another one asks questions, and compares
 the scores with the old embedder's scores. So that both are measured in one run, the first process is stopped for a few
 seconds again and again: the times of questions while it works are compared with those while it is stopped. At the end the
-index is compared with one that was made with the new embedder.
+index is compared with one that was made with the new embedder. Each process has a processor of its own, if there are two.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import signal
 import statistics
@@ -81,8 +82,13 @@ def ask(folder: str) -> None:
             time.sleep(PAUSE)
 
 
-def started(*arguments: str) -> subprocess.Popen[str]:
-    return subprocess.Popen([sys.executable, __file__, *arguments], stdout=subprocess.PIPE, text=True)
+def started(processor: int, *arguments: str) -> subprocess.Popen[str]:
+    """Start a process on this processor, so that the two processes do not share one if there are several."""
+    process = subprocess.Popen([sys.executable, __file__, *arguments], stdout=subprocess.PIPE, text=True)
+    if hasattr(os, "sched_setaffinity"):
+        all_of_them = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(process.pid, {all_of_them[processor % len(all_of_them)]})
+    return process
 
 
 def killed_again_and_again(folder: str, kills: int, chance: random.Random) -> tuple[int, list[tuple[float, float, bool]]]:
@@ -90,7 +96,7 @@ def killed_again_and_again(folder: str, kills: int, chance: random.Random) -> tu
     windows: list[tuple[float, float, bool]] = []
     done = 0
     while True:
-        worker = started("--reembed", folder)
+        worker = started(0, "--reembed", folder)
         left = chance.uniform(4, 12) if done < kills else float("inf")
         while worker.poll() is None:
             for works in (True, False):
@@ -150,7 +156,7 @@ def main() -> int:
             index.add(documents(arguments.leaves), progress=False)
             index.warm()
             print(f"{index.stats().leaves:,} leaves in {index.count():,} documents")
-        asking = started("--ask", folder)
+        asking = started(1, "--ask", folder)
         assert asking.stdout is not None
         asking.stdout.readline()  # it is warm
         kills, windows = killed_again_and_again(folder, arguments.kills, random.Random(1))
