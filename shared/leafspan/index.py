@@ -333,7 +333,7 @@ class Index(View):
         rule = DamageRule.of("raise")
         open_one = partial(open_store, path, client, timeout=timeout)
         store = yield from open_one(name, settings=self._store.settings, create=True, damage=rule)
-        open_trees = partial(open_one, f"{name}{TREES}", settings=TREE_SETTINGS, damage=rule.for_trees())
+        open_trees = partial(open_one, f"{store.name}{TREES}", settings=TREE_SETTINGS, damage=rule.for_trees())
         indexes, trees = SearchIndexes.of(store, self._settings), Trees(open_trees, self._settings)
         try:
             yield from indexing.check_copy(self._store, store)
@@ -398,6 +398,7 @@ class Index(View):
         """
         check_flag("switch", switch)
         check_flag("dry_run", dry_run)
+        check_flag("progress", bool(progress) if progress is None else progress)
         options = OpenOptions(splitter, context_sentences, title_weight)
         if embedder is None:
             yield from self._embedder.confirm(record=False)  # the present one must be the one that made the index

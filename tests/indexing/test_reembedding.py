@@ -21,12 +21,13 @@ from typer.testing import CliRunner
 
 from leafspan import BM25, Document, Embedder, HierarchicalSplitter, Hybrid, Index, InvalidArgument, Tree, Vector, chunks_of
 from leafspan.cli import app
-from leafspan.errors import DamagedIndex, IndexMismatch
+from leafspan.errors import ConcurrentUpdate, DamagedIndex, IndexMismatch
 from leafspan.flows import Call, run
 from leafspan.flows import _flow as flow_module
 from leafspan.indexing import _copying, _editions
 from leafspan.lab import Answer, Question, evaluate
 from leafspan.store import Editions
+from leafspan.store._change_log import SPARE_ID
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
 from tests.indexing.test_copying import everything, place
 from tests.profiles import THOROUGH, quick
@@ -124,7 +125,9 @@ def test_an_index_that_was_embedded_again_is_like_a_new_one(
         if kind in ("postgres", "qdrant"):
             tables = run(again._store._engine.tables())  # type: ignore[union-attr]
             assert "kb.leaves" not in tables
-            assert "kb.manifest" in tables  # which says where the index is
+            manifest = run(again._store._manifest_of("kb"))  # type: ignore[union-attr]
+            assert manifest is not None  # it says where the index is
+            assert run(manifest.scan([])).keys() == {SPARE_ID}
         assert again.reembed(OLD, progress=False).edition == "kb.3"
         assert again.delete(["more"]) == ["more"]
         assert again.count() == 5
@@ -154,6 +157,7 @@ def test_what_was_open_goes_on_with_its_vectors_and_writes_no_more(
 ):
     there = place(kind)
     index = filled(there)
+    index.build_tree(progress=False)
     view = index.scoped({"topic": "food"})
     with Index.open(**there, embedder=OLD) as other:
         before = answers(other)
@@ -169,6 +173,7 @@ def test_what_was_open_goes_on_with_its_vectors_and_writes_no_more(
                 [Document("lost", "It would be lost.", metadata={"topic": "food"})], within={"topic": "food"}
             ),
             lambda: view.add(Document("lost", "It would be lost.")),
+            lambda: other.build_tree(across_documents=True, progress=False),
             lambda: other.reembed(NEW),
             other.delete_spare,
         ):
@@ -177,9 +182,11 @@ def test_what_was_open_goes_on_with_its_vectors_and_writes_no_more(
         with pytest.raises(IndexMismatch, match="the index was made with the embedder hashing 24"):
             Index.open(**there, embedder=OLD).retrieve("bees")
         index.delete_spare()
+        with pytest.raises(DamagedIndex, match="was deleted meanwhile: open it again"):
+            other.count()
         if kind == "folder":
             with pytest.raises(DamagedIndex, match="was deleted meanwhile: open it again"):
-                other.retrieve("bees")
+                other.retrieve("bees", Vector())
     assert index.count() == 4
 
 
@@ -187,7 +194,8 @@ def test_the_trees_come_along_unless_the_leaves_are_others(tmp_path: Path):
     index, fresh = filled({"path": tmp_path / "kb"}), filled({"path": tmp_path / "fresh"}, NEW)
     index.build_tree(progress=False)
     fresh.build_tree(progress=False)
-    index.reembed(NEW, progress=False)
+    planned = index.reembed(NEW, dry_run=True).texts
+    assert index.reembed(NEW, progress=False).texts == planned
     assert [each.text for each in index.summaries()] != []
     assert index.check() == []
     with Index.open(tmp_path / "kb", embedder=NEW) as again:
@@ -298,6 +306,91 @@ def test_after_an_interruption_at_any_call_it_goes_on(
         step += stride
 
 
+def test_the_copy_of_an_index_gets_trees_after_both_were_re_embedded(tmp_path: Path):
+    index = filled({"path": tmp_path / "kb"})
+    index.build_tree(progress=False)
+    index.copy_to(tmp_path / "copy", progress=False)
+    with Index.open(tmp_path / "copy", embedder=OLD) as copy:
+        copy.reembed(NEW, progress=False)
+        index.reembed(NEW, progress=False)
+        index.add(Document("late", "It came late. " * 40))
+        index.build_tree(progress=False)
+        copied = index.copy_to(tmp_path / "copy", progress=False)
+        assert copied.summaries == len(copy.summaries()) == len(index.summaries())
+        copy.reembed(OLD, progress=False)
+        assert {each.id for each in copy.summaries()} == {each.id for each in index.summaries()}
+
+
+@pytest.mark.parametrize("kind", ["memory", "folder"])
+def test_an_interrupted_deletion_of_the_spare_edition_is_finished(
+    place: Callable[[str], dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+):
+    fresh = filled({"path": tmp_path / "fresh"})
+    for step in range(0, 200, 1 if THOROUGH else 9):
+        there = place(kind)
+        index, perform, calls = filled(there), flow_module._perform, count()
+        index.reembed(NEW, progress=False)
+        index.reembed(OLD, progress=False)  # the spare edition is not the first one
+        monkeypatch.setattr(flow_module, "_perform", partial(killing, perform, calls, step))
+        with suppress(Killed):
+            index.delete_spare()
+        monkeypatch.setattr(flow_module, "_perform", perform)
+        if next(calls) <= step:
+            break
+        index.close()
+        with Index.open(**there, embedder=OLD) as again:
+            check_as_new(again, fresh)
+            assert again.reembed(NEW, switch=False, progress=False).documents == 4
+            assert again.delete_spare() is not None
+            assert again.stats().spare is None
+            assert again.check() == []
+            if kind == "folder":
+                assert {each.name for each in again.client.list_collections()} == {"kb.leaves"}
+    else:
+        pytest.fail("it never ended")
+
+
+def test_two_at_once_and_a_deletion_in_between_end_with_an_error_and_leave_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    index = filled({"path": tmp_path / "kb"})
+    other = Index.open(tmp_path / "kb", embedder=OLD)
+    meanwhile = [lambda: other.reembed(hashing(30), switch=False, progress=False)]
+
+    def slow(texts: list[str]) -> Any:
+        if meanwhile:
+            meanwhile.pop()()
+        return NEW.documents(texts)
+
+    late = Embedder("late", slow, NEW.queries, local=True)
+    with pytest.raises(ConcurrentUpdate, match="another process re-embeds the index"):
+        index.reembed(late, progress=False)
+    assert index.stats().spare == "kb.2"
+    index.delete_spare()
+    write = _copying._write
+    meanwhile.append(other.delete_spare)
+
+    def writing(*given: Any) -> Any:
+        if meanwhile:
+            meanwhile.pop()()
+        return (yield from write(*given))
+
+    monkeypatch.setattr(_copying, "_write", writing)
+    with pytest.raises(ConcurrentUpdate, match="the spare edition was deleted meanwhile: call reembed again"):
+        index.reembed(NEW, progress=False)
+    assert index.stats().spare is None
+    assert {each.name for each in index.client.list_collections()} == {"kb.leaves"}
+
+
+def test_a_dry_run_writes_nothing(tmp_path: Path):
+    index = filled({"path": tmp_path / "kb"})
+    index.reembed(NEW, switch=False, progress=False)
+    index.add(Document("late", "It came late."))
+    index.close()
+    with Index.open(tmp_path / "kb", embedder=OLD, read_only=True) as reading:
+        assert reading.reembed(NEW, dry_run=True).texts == 1
+
+
 def test_both_editions_are_evaluated_before_the_switch(tmp_path: Path):
     index = filled({"path": tmp_path / "kb"})
     edition = index.reembed(NEW, switch=False, progress=False).edition
@@ -335,6 +428,13 @@ def test_what_cannot_be_embedded_again_is_refused_before_anything_is_written(tmp
         index.reembed(title_weight=-1)
     with pytest.raises(InvalidArgument, match="switch must be True or False"):
         index.reembed(NEW, switch="no")  # type: ignore[arg-type]
+    with pytest.raises(InvalidArgument, match="progress must be True or False"):
+        index.reembed(NEW, progress=3)  # type: ignore[arg-type]
+    with (
+        filled({"path": tmp_path / "long", "name": "a" * 494}) as long,
+        pytest.raises(InvalidArgument, match="the index's name is too long for another edition"),
+    ):
+        long.reembed(NEW, progress=False)
     assert index.stats().spare is None
     index.reembed(NEW, switch=False, progress=False)
     assert index.stats().spare == "kb.2"

@@ -106,6 +106,8 @@ def take_place(source: Store, target: Store, recipe: Recipe, editions: Editions,
         _, missing, gone = yield from differences(source, target, recipe)
         if missing or gone:
             return False
+        if (yield from source.editions()).spare != editions.current:
+            raise ConcurrentUpdate("another process has re-embedded the index meanwhile: open it again")
         yield from source.record_editions(editions)
         yield from writer.advance()
         return True

@@ -14,6 +14,7 @@ from leafspan.store._manifest import CHANGES_ID, token_record, unpack_token
 _ENTRY = f"{CHANGES_ID}:"  # an entry's id is this prefix and the token
 _LOG_ID = f"{CHANGES_ID}/log"
 SPARE_ID = f"{CHANGES_ID}/spare"  # the id of a record that only the manifest of a spare edition has
+DELETED = "deleted"  # its value where only this record is left
 _KEY = "log"  # the metadata key by which readers find the entries
 _MOST = 48  # number of finished entries at which a writer begins a new log
 _BEGUN = "begun:"  # prefix of a token while a writer is at work
@@ -25,7 +26,7 @@ class Position(NamedTuple):
     log: str | None = None  # the log's id; None for the first log of an index
     entries: frozenset[str] = frozenset()  # ids of all entries that the log had
     open: Mapping[str, frozenset[str]] = {}  # documents of unfinished changes, by entry id
-    is_spare: bool = False  # whether the index is a spare edition
+    spare: str | None = None  # None unless the index is a spare edition: whether it was deleted
 
     @property
     def is_settled(self) -> bool:
@@ -45,7 +46,8 @@ def last_position(manifest: FlowTable) -> Flow[Position]:
     """Read the last token and its log. Read them before the rows, so that the rows are at least as new."""
     records = yield from manifest.get([CHANGES_ID, _LOG_ID, SPARE_ID], ["metadata"])
     log = (records[_LOG_ID].metadata or {}).get("id") if _LOG_ID in records else None
-    return Position(unpack_token(records), log, is_spare=SPARE_ID in records)
+    spare = (records[SPARE_ID].metadata or {}).get("id") if SPARE_ID in records else None
+    return Position(unpack_token(records), log, spare=spare)
 
 
 def changed_since(manifest: FlowTable, before: Position, now: Position) -> Flow[Since]:

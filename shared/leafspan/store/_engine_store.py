@@ -22,7 +22,7 @@ from leafspan.engines.local import wait_for_lock
 from leafspan.errors import DamagedIndex, StorageReadOnly
 from leafspan.flows import Flow
 from leafspan.store._catalogue import Catalogue, Visibility
-from leafspan.store._change_log import SPARE_ID, LogWriter, Position, changed_since, last_position
+from leafspan.store._change_log import DELETED, SPARE_ID, LogWriter, Position, changed_since, last_position
 from leafspan.store._damage import ReadHistory
 from leafspan.store._manifest import Row, unpack_rows
 from leafspan.store._naming import (
@@ -64,7 +64,7 @@ class EngineStore:
         self._wanted = wanted
         self.name = wanted.name
         self.base = manifest.notes.get(EDITION_OF, wanted.base)  # the name of the index, and of its first edition
-        self._was_spare = position.is_spare or wanted.spare is not None
+        self._was_spare = position.spare is not None or wanted.spare is not None
         self._asked_at = -math.inf  # when leafspan last asked whether the index has changed
         self._process = os.getpid()
         self.id = leaves.id
@@ -159,17 +159,24 @@ class EngineStore:
 
     def record_editions(self, editions: Editions) -> Flow[None]:
         # A process that is killed in between leaves an index that can be written.
-        if (now := (yield from self._manifest_of(editions.current))) is not None:
-            yield from now.delete([SPARE_ID])
+        for name in family(editions.current):
+            if (now := (yield from self._manifest_of(name))) is not None:
+                yield from now.delete([SPARE_ID])
         if (base := (yield from self._manifest_of(self.base))) is not None:
             yield from base.annotate({**base.notes, **editions.notes})
-        if editions.spare and (spare := (yield from self._manifest_of(editions.spare))) is not None:
-            yield from spare.put([Record(SPARE_ID, metadata={"id": SPARE_ID})])
+        for name in editions.silent:
+            if (spare := (yield from self._manifest_of(name))) is not None:
+                yield from spare.put([Record(SPARE_ID, metadata={"id": SPARE_ID})])
 
     def drop(self, edition: str) -> Flow[None]:
-        for table in [table for name in family(edition) for table in TableNames.of(name)]:
-            if table != TableNames.of(self.base).manifest:  # whose notes say which edition is current
-                yield from self._engine.drop(table)
+        for name in family(edition):
+            # The manifest stays, for those who have it open, and since the first one says which edition is current.
+            if (manifest := (yield from self._manifest_of(name))) is not None:
+                yield from manifest.put([Record(SPARE_ID, metadata={"id": DELETED})])
+                yield from manifest.delete(sorted((yield from manifest.scan([])).keys() - {SPARE_ID}))
+            for table in TableNames.of(name):
+                if table != TableNames.of(name).manifest:
+                    yield from self._engine.drop(table)
 
     has_lost = False
 
@@ -199,6 +206,8 @@ class EngineStore:
     def write_texts(self, use: Callable[[FlowTable], Flow[T]], timeout: float) -> Flow[T]:
         # writers of texts do not wait for each other
         self._check_writable()
+        if self._was_spare and self._wanted.spare is None:
+            raise spare_written(self.name)
         table = yield from self._table_beside(self._names.texts, True)
         assert table is not None
         return (yield from use(table))
@@ -225,7 +234,9 @@ class EngineStore:
             return earlier.catalogue
         began = time.monotonic()
         position = yield from last_position(self._manifest)
-        if position.is_spare and not self._was_spare:
+        if position.spare == DELETED:
+            raise DamagedIndex(f"{self.described} was deleted meanwhile: open it again")
+        if position.spare is not None and not self._was_spare:
             self._was_spare = True
             warn_of_spare(self.described)
         self.last_token = position.token

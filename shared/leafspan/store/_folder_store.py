@@ -324,6 +324,8 @@ class FolderStore:
         It waits at most ``timeout`` seconds for other writers.
         """
         folder = self._open_folder()
+        if self.name in folder.rows.spares and not self._may_write_spare:
+            raise spare_written(self.name)
         # The lock is enough: readers need not notice this change, and the mark of a killed writer must stay.
         lock = folder.writer_lock()
         try:

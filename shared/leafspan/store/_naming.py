@@ -35,6 +35,7 @@ class Editions(NamedTuple):
     current: str  # the edition that answers questions
     spare: str | None = None  # another one: the next one, or the one before
     newest: int = 1  # the number in the newest one's name, since no number is used twice
+    deleted: str | None = None  # one that is being deleted
 
     @classmethod
     def read(cls, notes: Notes, name: str) -> Editions:
@@ -47,6 +48,11 @@ class Editions(NamedTuple):
             raise DamagedIndex(
                 f"the editions of the index are damaged, got {shown(notes[_EDITIONS])}: {_RESTORE}"
             ) from error
+
+    @property
+    def silent(self) -> list[str]:
+        """The names of the editions that answer no questions, and of their trees."""
+        return [*family(self.spare), *family(self.deleted)]
 
     @property
     def notes(self) -> dict[str, str]:

@@ -21,7 +21,7 @@ from leafspan.errors import DamagedIndex, IndexMismatch, StorageFailed, StorageR
 from leafspan.flows import Call, Flow
 from leafspan.store._document_table import decoded, encoded
 from leafspan.store._manifest import ROW_KEY
-from leafspan.store._naming import SPARE, Editions
+from leafspan.store._naming import SPARE, Editions, family
 from leafspan.store._stored_rows import Place, RowBlock, StoredRows
 
 ROWS = "leafspan.sqlite3"
@@ -124,13 +124,12 @@ class RowsFile:
 
     def record_editions(self, base: str, editions: Editions) -> None:
         """Record the editions of an index, and which of them answers questions, at once."""
-        spares = set() if editions.spare is None else {editions.spare}
         with self._writing.transaction("begin immediate") as database:
-            for name in {base, editions.current, *spares}:
+            for name in {base, *family(editions.current), *editions.silent}:
                 if (index := self._find(database, name)) is not None:
                     notes = {key: value for key, value in index.notes.items() if key != SPARE}
                     notes |= editions.notes if name == base else {}
-                    self._annotate(database, name, notes | ({SPARE: "yes"} if name in spares else {}))
+                    self._annotate(database, name, notes | ({SPARE: "yes"} if name in editions.silent else {}))
 
     def read(self, name: str, earlier: StoredRows | None = None, *, checked: bool = False) -> StoredRows | None:
         """The current rows of an index, or None if there is no such index.
