@@ -373,8 +373,8 @@ class Index(View):
         ``reembed`` with its embedder and options: only what has changed meanwhile is embedded. After a failure, call it
         again, too: it goes on where it was.
 
-        Others can read and write meanwhile. What other processes have open stays with the old vectors: it warns, and can
-        write no more. Behind a Chroma server or Qdrant, nobody else may write during the last step.
+        Others can read and write meanwhile. Other processes, and views that were made before, stay with the old edition:
+        they warn, and can write no more. Behind a Chroma server or Qdrant, nobody else may write during the last step.
 
         Args:
             embedder: The new embedder: see ``Index.open``. Default: the present one, for other leaves.
@@ -394,6 +394,7 @@ class Index(View):
             InvalidArgument: if an option is out of its range, the index is empty, or it has a spare edition with another
                 embedder or other options.
             IndexMismatch: if another process has re-embedded the index after it was opened.
+            ConcurrentUpdate: if another process re-embeds it, or changes documents faster than they are embedded.
             WriterBusy: if another writer holds the index for longer than the timeout.
         """
         check_flag("switch", switch)

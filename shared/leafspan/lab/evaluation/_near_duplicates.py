@@ -74,6 +74,8 @@ def without_near_duplicates(
 ) -> Iterator[Document]:
     """The documents that are not nearly the same as one of a view, or as an earlier one: ``index.add`` takes them.
 
+    Do not give them to ``sync``, which deletes what a source no longer has.
+
     A document is not compared with the one that it replaces, which has its id. The texts of the view are read first:
     add many documents by one call. What is nearly the same is as for ``near_duplicates``.
 
