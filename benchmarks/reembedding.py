@@ -6,6 +6,7 @@ One process re-embeds the index, and is killed again and again at a random time.
 the scores with the old embedder's scores. So that both are measured in one run, the first process is stopped for a few
 seconds again and again: the times of questions while it works are compared with those while it is stopped. At the end the
 index is compared with one that was made with the new embedder. Each process has a processor of its own, if there are two.
+They share memory and disk: so the same is measured beside the re-embedding of a copy in another folder.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import argparse
 import json
 import os
 import random
+import shutil
 import signal
 import statistics
 import subprocess
@@ -118,6 +120,12 @@ def killed_again_and_again(folder: str, kills: int, chance: random.Random) -> tu
             return done, windows
 
 
+def times_in(answers: list[Any], windows: list[tuple[float, float, bool]], *, works: bool) -> list[float]:
+    """The times of the questions within the windows in which the process worked, or was stopped."""
+    some = [(start, end) for start, end, at_work in windows if at_work == works]
+    return [took for began, took, _ in answers if any(start <= began and began + took <= end for start, end in some)]
+
+
 def same(index: Index, fresh: Index) -> bool:
     """Whether rows, texts, places and vectors are equal."""
 
@@ -159,22 +167,18 @@ def main() -> int:
         asking = started(1, "--ask", folder)
         assert asking.stdout is not None
         asking.stdout.readline()  # it is warm
+        elsewhere = str(shutil.copytree(folder, Path(place) / "elsewhere"))
+        _, control = killed_again_and_again(elsewhere, 0, random.Random(1))
         kills, windows = killed_again_and_again(folder, arguments.kills, random.Random(1))
         asking.terminate()
         answers = [json.loads(line) for line in asking.stdout.read().splitlines() if line.endswith("]")]
-        times: dict[bool, list[float]] = {True: [], False: []}
-        for began, took, _ in answers:
-            for start, end, works in windows:
-                if start <= began and began + took <= end:
-                    times[works].append(took)
         wrong = sum(each[2] for each in answers)
         print(f"{kills} kills; {len(answers):,} questions, {wrong} passages with another score than by the old vectors")
-        for name, of in (
-            ("median", statistics.median),
-            ("95th percentile", lambda each: statistics.quantiles(each, n=20)[-1]),
-        ):
-            beside, alone = of(times[True]), of(times[False])
-            print(f"{name} of a question's time, beside the reembedding over while it is stopped: {beside / alone:.2f}")
+        for where, some in (("another folder", control), ("this folder", windows)):
+            beside, alone = times_in(answers, some, works=True), times_in(answers, some, works=False)
+            late = statistics.quantiles(beside, n=20)[-1] / statistics.quantiles(alone, n=20)[-1]
+            ratio = statistics.median(beside) / statistics.median(alone)
+            print(f"a question beside the re-embedding of {where}: {ratio:.2f} times as long, 95th percentile {late:.2f}")
         with Index.open(folder, embedder=OTHER) as index, Index.open(Path(place) / "fresh", embedder=OTHER) as fresh:
             fresh.add(documents(arguments.leaves), progress=False)
             print(f"equal to an index that is new: {same(index, fresh)}; check finds {index.check(quick=True)}")
