@@ -33,14 +33,7 @@ from leafspan.cli._options import (
     parse_filter,
     served_view,
 )
-from leafspan.cli._query import (
-    STRATEGIES,
-    k_of_query,
-    query,
-    strategy_named,
-    with_answer_probability,
-    worth_printing,
-)
+from leafspan.cli._query import STRATEGIES, k_of_query, query, strategy_named, with_answer_probability, worth_printing
 from leafspan.cli._sync import index, sync
 from leafspan.cli._tree import build_tree, show_tree, tree_lines
 from leafspan.cli._upkeep import adopt, check, config, copy, delete, reembed, repair, show
