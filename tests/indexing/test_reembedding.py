@@ -391,6 +391,23 @@ def test_a_dry_run_writes_nothing(tmp_path: Path):
         assert reading.reembed(NEW, dry_run=True).texts == 1
 
 
+def test_a_document_that_changes_all_the_time_does_not_keep_the_others_from_switching(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    index, version = filled({"path": tmp_path / "kb"}), count()
+    other = Index.open(tmp_path / "kb", embedder=OLD)
+    write = _copying._write
+
+    def changing(*given: Any) -> Any:
+        if (number := next(version)) < 12:
+            other.add(Document("hot", f"Version {number}."))
+        return (yield from write(*given))
+
+    monkeypatch.setattr(_copying, "_write", changing)
+    assert index.reembed(NEW, progress=False).switched
+    assert index.get("hot").text == "Version 11."
+
+
 def test_both_editions_are_evaluated_before_the_switch(tmp_path: Path):
     index = filled({"path": tmp_path / "kb"})
     edition = index.reembed(NEW, switch=False, progress=False).edition
