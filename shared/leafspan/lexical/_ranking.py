@@ -187,6 +187,11 @@ class Corpus:
                 return True
         return False
 
+    def rows_with(self, term: str, counting: Mask) -> list[int]:
+        """Return the counted leaves that have a term."""
+        rows = [part.place.start + int(row) for part in self._parts for row in (part.postings.find(term) or [()])[0]]
+        return [row for row in rows if counting[row]]
+
     def beginning(self, letters: str) -> set[str]:
         """Return the terms that begin with these letters, in lower case."""
         edges = encode(letters), encode(letters) + b"\xff"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
@@ -62,6 +62,12 @@ class SoftMatcher:
                 for place, score in zip(places, scores_of_part, strict=True):
                     scores[place] = score
         return scores
+
+    def words(self, rows: NDArray[np.intp]) -> Iterator[str]:
+        """The words of the leaves in these rows, which ascend."""
+        for part, edges in zip(self._parts, pairwise(self._starts), strict=True):
+            numbers, _ = part.leaves.of((rows[slice(*rows.searchsorted(edges))] - edges[0]).tolist())
+            yield from (part.leaves.word(each).decode("utf-8", "surrogatepass") for each in np.unique(numbers).tolist())
 
 
 class _Part:

@@ -174,7 +174,7 @@ class LexicalIndex:
             else:
                 scores, larger, idf = corpus.score_with_nodes(terms, settings=settings, counting=counting, own=reading)
             if scores.misses and request.spelling and not request.summaries:
-                words_read = self._respelt(question, readings, corpus, snapshot.mask(visible.select(None)))
+                words_read = self._respelt(question, readings, corpus, snapshot, visible)
                 if words_read:
                     matches.append(LexicalMatches([], 0.0, respelt=words_read))
                     continue
@@ -260,9 +260,11 @@ class LexicalIndex:
             with_others[reading] = more
         return with_others
 
-    def _respelt(self, question: str, readings: Sequence[int], corpus: Corpus, seen: Any) -> dict[str, str]:
+    def _respelt(
+        self, question: str, readings: Sequence[int], corpus: Corpus, snapshot: MirrorSnapshot, visible: Catalogue
+    ) -> dict[str, str]:
         """Words of a question that no visible leaf has, each with the visible leaves' word that it is read as."""
-        analyzer = self.analyzer
+        analyzer, seen = self.analyzer, snapshot.mask(visible.select(None))
         if not isinstance(analyzer, Analyzer) or not readings:
             return {}
         code = find_language(question, expected=code_of(readings[0]))
@@ -275,11 +277,18 @@ class LexicalIndex:
                 collect(partial(part.find, term) for part in corpus.postings for term in some)
             return {term: count for term, count in corpus.frequencies(some, seen)[0].items() if count}
 
+        def words_with(terms: Sequence[str]) -> set[str]:
+            rows = np.unique([row for term in terms for row in corpus.rows_with(term, seen)]).astype(np.intp)
+            documents = {leaf.document_id for leaf in visible.shown_leaves(snapshot.leaves_in(rows[:LEAVES]))}
+            shown = map(visible.rows.__getitem__, documents)
+            heads = " ".join(head for row in shown for head in (row.title or "", *(each.text for each in row.sections)))
+            return {*find_plain_words(heads), *self._over(snapshot, _SOFT_MATCHER).words(rows)}
+
         if not own:  # another language, unless the index has most of the words
             terms = map(terms_of_chunks(analyzers[0]).__getitem__, find_plain_words(question))
             has = [not each or bool(leaves_with(each)) for each in terms]
             own = analyzers if 2 * sum(has) >= len(has) else []
-        return respelt(question, own[0], analyzers, corpus, leaves_with, is_english) if own else {}
+        return respelt(question, own[0], analyzers, corpus, leaves_with, is_english, words_with) if own else {}
 
     def _over(self, snapshot: MirrorSnapshot, name: str) -> Any:
         """The engine of this name, or the soft matcher, over a snapshot. They are cached until the snapshot changes."""
