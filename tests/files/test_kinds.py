@@ -379,7 +379,7 @@ def test_a_pdf_of_endless_pages_is_read_as_far(tmp_path: Path, monkeypatch: pyte
         (b"%PDF-1.4 and no more", "it is no PDF that pypdf can read"),
         (b"", "it is no PDF that pypdf can read"),
         (pdf(["Secret."], password="bees"), "it is encrypted"),
-        (pdf(["", ""]), "it has no text, only images perhaps"),
+        (pdf(["", ""]), "it has no text, and no pictures whose text could be recognised"),
     ],
 )
 def test_a_pdf_that_gives_no_text_is_skipped(tmp_path: Path, data: bytes, reason: str):

@@ -5,7 +5,11 @@ from __future__ import annotations
 import io
 import socket
 import struct
+import sys
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,6 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image, ImageDraw, ImageFont
 from pypdf import PdfWriter
+from pypdf.generic import DictionaryObject, NameObject, NumberObject, StreamObject
 
 from leafspan import BM25, F, Files, Index
 from leafspan.errors import InvalidDocument
@@ -70,10 +75,20 @@ def sizes(monkeypatch: pytest.MonkeyPatch, read_here: None) -> list[tuple[int, i
     return shapes
 
 
+@contextmanager
+def lacking(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A process without the extra."""
+    with monkeypatch.context() as patch:
+        patch.setattr(_pages, "find_spec", lambda name: None)
+        for name in ("rapidocr", "rapidocr.main"):
+            patch.setitem(sys.modules, name, None)
+        yield
+
+
 @pytest.fixture
-def without_the_extra(monkeypatch: pytest.MonkeyPatch, read_here: None) -> None:
-    monkeypatch.setattr(_pages, "find_spec", lambda name: None)
-    monkeypatch.setitem(__import__("sys").modules, "rapidocr", None)
+def without_the_extra(monkeypatch: pytest.MonkeyPatch, read_here: None) -> Iterator[None]:
+    with lacking(monkeypatch):
+        yield
 
 
 def box(left: float, top: float, width: float, height: float = 20) -> list[list[float]]:
@@ -153,19 +168,22 @@ def bomb(width: int, height: int) -> bytes:
     ("name", "data", "reason"),
     [
         ("a.png", bomb(9_000, 9_000), "the scanned page 1 is left out: it has more than 67,108,864 pixels"),
-        ("a.png", bomb(2**31 - 1, 2**31 - 1), "it is no picture that Pillow can read: Image size"),
+        ("a.png", bomb(10_000, 10_000), "it has more than 67,108,864 pixels"),
+        ("a.png", bomb(2**31 - 1, 2**31 - 1), "it has more than 67,108,864 pixels"),
         ("a.png", bomb(100, 100), "the scanned page 1 is left out: "),
-        ("a.png", b"%!PS-Adobe-3.0 EPSF-3.0", "it is no picture that Pillow can read: cannot identify image file"),
+        ("a.png", b"%!PS-Adobe-3.0 EPSF-3.0", "it is no picture that Pillow can read"),
         ("a.jpg", saved(drawn("x"), "JPEG")[:300], "it is no picture that Pillow can read|the scanned page 1 is left out"),
         ("a.tif", b"", "it is no picture that Pillow can read"),
     ],
-    ids=["pixels", "more pixels", "cut", "another kind", "cut JPEG", "empty"],
+    ids=["pixels", "more pixels", "most pixels", "cut", "another kind", "cut JPEG", "empty"],
 )
 def test_a_damaged_or_huge_picture_is_skipped(tmp_path: Path, sizes: list[Any], name: str, data: bytes, reason: str):
     (tmp_path / name).write_bytes(data)
     documents, [skipped] = read(tmp_path)
     assert (documents, sizes) == ([], [])
     assert any(map(skipped.reason.startswith, reason.split("|"))), skipped
+    assert " object at 0x" not in skipped.reason
+    assert "DOS" not in skipped.reason
 
 
 def test_a_page_that_fails_is_left_out_and_the_others_are_read(tmp_path: Path, sizes: list[Any], monkeypatch):
@@ -256,14 +274,145 @@ def test_what_was_read_without_the_extra_is_read_again_with_it(tmp_path: Path, s
     (docs / "c.txt").write_text("Text.")
     monkeypatch.setattr("leafspan.indexing._known_files._COARSEST", 0)
     with Index.open(tmp_path / "kb") as index:
-        with monkeypatch.context() as patch:
-            patch.setattr(_pages, "find_spec", lambda name: None)
+        with lacking(monkeypatch):
             assert index.sync(docs).added == ("docs/a.pdf", "docs/c.txt")
-            assert index.sync(docs).skipped == ()  # it is not read again
+            again = index.sync(docs)
+            assert (again.unchanged, len(again.skipped)) == (("docs/a.pdf", "docs/c.txt"), 1)
         synced = index.sync(docs)
         assert (synced.added, synced.replaced, synced.unchanged) == (("docs/b.png",), ("docs/a.pdf",), ("docs/c.txt",))
         assert index.sync(docs).unchanged == ("docs/a.pdf", "docs/b.png", "docs/c.txt")
         assert len(sizes) == 2
+
+
+@pytest.fixture
+def docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a picture, a mixed PDF and a scan. A sync remembers its files at once."""
+    monkeypatch.setattr("leafspan.indexing._known_files._COARSEST", 0)
+    (docs := tmp_path / "docs").mkdir()
+    (docs / "a.png").write_bytes(saved(drawn("x"), "PNG"))
+    (docs / "mixed.pdf").write_bytes(joined(pdf(["A page of text."]), saved(drawn("x"), "PDF")))
+    (docs / "scan.pdf").write_bytes(saved(drawn("x"), "PDF"))
+    return docs
+
+
+READ = ("docs/a.png", "docs/mixed.pdf", "docs/scan.pdf")
+
+
+def test_files_that_were_recognised_are_unchanged_for_a_process_without_the_extra(
+    docs: Path, sizes: list[Any], monkeypatch: pytest.MonkeyPatch
+):
+    with Index.open(docs.parent / "kb") as index:
+        assert index.sync(docs).added == READ
+        with lacking(monkeypatch):
+            synced = index.sync(docs)
+            assert (synced.unchanged, synced.deleted, synced.skipped, synced.left_out) == (READ, (), (), {})
+            (docs / "a.png").unlink()
+            assert index.sync(docs).deleted == ("docs/a.png",)
+
+
+@pytest.mark.parametrize("how", ["sync", "add", "changed"])
+def test_without_the_extra_documents_with_recognised_text_are_kept(
+    docs: Path, sizes: list[Any], monkeypatch: pytest.MonkeyPatch, how: str
+):
+    with Index.open(docs.parent / "kb") as index:
+        index.sync(docs)
+        if how == "changed":
+            (docs / "a.png").write_bytes(saved(drawn("y"), "PNG"))
+            (docs / "mixed.pdf").write_bytes(joined(pdf(["Another page."]), saved(drawn("y"), "PDF")))
+            (docs / "scan.pdf").write_bytes(saved(drawn("y"), "PDF"))
+        with lacking(monkeypatch):
+            done = index.add(docs) if how == "add" else index.sync(Files(docs, checksum=True))
+            assert (done.added, done.replaced, getattr(done, "deleted", ())) == ((), (), ())
+            assert done.left_out == {".png without the extra 'ocr'": 1}
+            assert [each.path for each in done.skipped] == ["docs/mixed.pdf", "docs/scan.pdf"]
+            assert all(each.reason.endswith(f"which need rapidocr: {INSTALL}") for each in done.skipped)
+        assert [each.id for each in index.documents(where=F("ocr") == True)] == [*READ]  # noqa: E712
+        assert index.sync(docs).replaced == (READ if how == "changed" else ())
+
+
+def damaged_scan(stream: bytes, kind: str) -> bytes:
+    """A PDF whose page is one picture of 700 x 160 grey values."""
+    writer = PdfWriter()
+    page, picture, contents = writer.add_blank_page(700, 160), StreamObject(), StreamObject()
+    picture.set_data(stream)
+    contents.set_data(b"q 700 0 0 160 0 0 cm /I Do Q")
+    names = {"Type": "XObject", "Subtype": "Image", "ColorSpace": "DeviceGray", "Filter": kind}
+    numbers = {"Width": 700, "Height": 160, "BitsPerComponent": 8}
+    picture.update({NameObject(f"/{key}"): NameObject(f"/{value}") for key, value in names.items()})
+    picture.update({NameObject(f"/{key}"): NumberObject(value) for key, value in numbers.items()})
+    pictures = DictionaryObject({NameObject("/I"): writer._add_object(picture)})
+    page[NameObject("/Resources")] = DictionaryObject({NameObject("/XObject"): pictures})
+    page[NameObject("/Contents")] = writer._add_object(contents)
+    data = io.BytesIO()
+    writer.write(data)
+    return data.getvalue()
+
+
+WHITE = zlib.compress(b"\xff" * 700 * 160)
+DAMAGED = "the scanned page 1 is left out: it gives no text, and a picture on it is damaged or all black"
+
+
+@pytest.mark.parametrize(
+    ("stream", "kind", "reasons"),
+    [
+        (b"\0" * 5_000, "DCTDecode", [DAMAGED]),
+        (saved(drawn("x"), "JPEG")[:100], "DCTDecode", [DAMAGED]),
+        (b"no data", "FlateDecode", [DAMAGED]),
+        (WHITE, "FlateDecode", []),
+    ],
+    ids=["overwritten", "cut", "deflated", "white"],
+)
+def test_a_damaged_scan_keeps_its_document(
+    docs: Path, monkeypatch: pytest.MonkeyPatch, read_here: None, stream: bytes, kind: str, reasons: list[str]
+):
+    def recognize(pixels: Any) -> Any:
+        is_empty = pixels.min() == pixels.max()
+        return SimpleNamespace(boxes=None if is_empty else [box(0, 0, 9)], txts=None if is_empty else ("Bees.",))
+
+    monkeypatch.setattr(_pages, "_recognizer", lambda: recognize)
+    with Index.open(docs.parent / "kb") as index:
+        index.sync(docs)
+        (docs / "scan.pdf").write_bytes(damaged_scan(stream, kind))
+        synced = index.sync(docs)
+        assert [each.reason for each in synced.skipped] == reasons
+        assert (synced.replaced, synced.deleted) == (() if reasons else ("docs/scan.pdf",), ())
+
+
+def test_notes_of_unchanged_files_stay(docs: Path, sizes: list[Any], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(_pages, "_MOST_PIXELS", 200_000)
+    large = drawn("x", size=(700, 300))
+    (docs / "a.tif").write_bytes(saved(drawn("x"), "TIFF", save_all=True, append_images=[large]))
+    with Index.open(docs.parent / "kb") as index:
+        first, second, third = (index.sync(docs) for _ in range(3))
+        assert [each.path for each in first.skipped] == ["docs/a.tif"]
+        assert first.skipped == second.skipped == third.skipped
+        assert (len(third.unchanged), len(sizes)) == (4, 4)
+
+
+@pytest.mark.parametrize("size", [(2_000, 1), (1, 2_000), (60_000, 1), (3, 3)])
+def test_a_thin_picture_is_not_made_larger_than_others(tmp_path: Path, sizes: list[Any], size: tuple[int, int]):
+    picture = Image.new("L", size, 255)
+    picture.putpixel((0, 0), 0)
+    (tmp_path / "a.png").write_bytes(saved(picture, "PNG"))
+    read(tmp_path)
+    assert sizes == [tuple(max(32, min(side, 2_000)) for side in reversed(size))]
+
+
+def test_an_extra_that_cannot_be_imported_says_why_and_is_tried_again(
+    docs: Path, sizes: list[Any], monkeypatch: pytest.MonkeyPatch
+):
+    with Index.open(docs.parent / "kb") as index:
+        with monkeypatch.context() as patch:
+
+            def fail(name: str) -> Any:
+                raise ImportError("libGL.so.1: cannot open shared object file")
+
+            patch.setattr("leafspan.files._opening.import_module", lambda n: fail(n) if "ocr" in n else import_module(n))
+            synced = index.sync(docs)
+            assert synced.added == ()
+            cause = f"whose import fails (libGL.so.1: cannot open shared object file): {INSTALL}"
+            assert [(each.path, cause in each.reason) for each in synced.skipped] == [(each, True) for each in READ]
+        assert index.sync(docs).added == READ
 
 
 def column(left: float, name: str, count: int, *, top: float = 100, width: float = 400) -> list[tuple[Any, str]]:

@@ -184,10 +184,10 @@ def test_a_dry_run_reads_no_more_and_remembers_nothing(tmp_path: Path, docs: Pat
         b"\xff",
         b"[]",
         b'{"format": 3, "files": {}}',
-        b'{"format": 2, "files": [1]}',
+        b'{"format": 3, "files": [1]}',
         b"[" * 100_000,
-        b'{"format": 2, "files": {"x": 3}}',
-        b'{"format": 2, "files": {"x": [1, 2, 3, 4, "a", [[1, 2]]]}}',
+        b'{"format": 3, "files": {"x": 3}}',
+        b'{"format": 3, "files": {"x": [1, 2, 3, 4, "a", [], [[1, 2]]]}}',
     ],
 )
 def test_a_memory_that_is_damaged_or_gone_is_none(tmp_path: Path, docs: Path, read: list[str], damaged: bytes):

@@ -65,6 +65,7 @@ def read_mbox(path: Path, files: Files) -> Iterator[Record | BadRecord]:
 
 def _record(data: bytes, part: str) -> Record:
     from email import message_from_bytes  # takes 15 ms, and most folders have no mail
+    from email.utils import parsedate_to_datetime
 
     with parsing("it is no mail that can be read"):
         message = message_from_bytes(data)
@@ -76,8 +77,10 @@ def _record(data: bytes, part: str) -> Record:
     if not any(headers.get(name) for name in _HEADERS):
         raise Unreadable(f"it is no mail: it must have one of the headers {', '.join(_HEADERS)}")
     metadata: dict[str, object] = {key: headers[key] for key in _PEOPLE if headers.get(key)}
-    if headers.get("date"):
-        metadata["date"] = _date(headers["date"])
+    if date := headers.get("date"):
+        metadata["date"] = date
+        with suppress(ValueError, OverflowError):  # it is not a valid date
+            metadata["date"] = parsedate_to_datetime(date).isoformat()  # so that filters can compare it
     return Record(text, headers.get("subject") or None, metadata, part=part, left_out=left_out, parts=())
 
 
@@ -192,16 +195,6 @@ def _of_encoded_words(match: re.Match[str]) -> str:
     except HeaderParseError:  # of broken base64
         return match[0]
     return "".join(decode_declared(data, [(charset or "").partition("*")[0]]) for data, charset in words)
-
-
-def _date(text: str) -> str:
-    """Return the date in ISO 8601, so that filters can compare it, or unchanged if it is not a valid date."""
-    from email.utils import parsedate_to_datetime
-
-    try:
-        return parsedate_to_datetime(text).isoformat()
-    except (ValueError, OverflowError):
-        return text
 
 
 def _apart(text: str) -> tuple[str, str]:

@@ -210,9 +210,8 @@ class _Document:
             formula = next(elements(root, "annotation"), root)  # as it was typed, such as "a over b"
             formula.tag = "math"
             return [formula]
-        return [
-            each for each in root.iter() if name_of(each) == "table" or (name_of(each) == "p" and _is_title_of(root, each))
-        ]
+        titles = [paragraph for each in root.iter() if name_of(each) in ("title", "subtitle") for paragraph in each]
+        return [each for each in root.iter() if name_of(each) == "table" or (name_of(each) == "p" and each in titles)]
 
 
 _COLUMNS = "table:number-columns-repeated"
@@ -291,10 +290,6 @@ def _rows_of(element: Any) -> Iterator[Any]:
             yield each
         elif name_of(each) in ("table-header-rows", "table-rows", "table-row-group"):
             yield from _rows_of(each)
-
-
-def _is_title_of(root: Any, paragraph: Any) -> bool:
-    return any(paragraph in each for each in root.iter() if name_of(each) in ("title", "subtitle"))
 
 
 def _get(element: Any, key: str) -> str:

@@ -43,7 +43,8 @@ def library(module: str, problem: str, extra: str) -> Any:
     try:
         return import_module(module)
     except ImportError as error:
-        raise MissingExtra.of(problem, extra) from error
+        is_missing = isinstance(error, ModuleNotFoundError) and module.startswith(error.name or module)
+        raise MissingExtra.of(problem if is_missing else f"{problem}, whose import fails ({error})", extra) from error
 
 
 def in_one_line(text: str) -> str:

@@ -7,6 +7,7 @@ import math
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple
 
 from leafspan.errors import MissingExtra
 from leafspan.files._office import said_title
-from leafspan.files._opening import NO_TEXT, Unreadable, in_one_line, library, parsing, read_bytes
+from leafspan.files._opening import Unreadable, in_one_line, library, parsing, read_bytes
 from leafspan.files._record import Assembly, MoreTime, Record
 from leafspan.files._source import Files
 from leafspan.flows import np
@@ -47,19 +48,28 @@ def read_pdf(path: Path, files: Files) -> Iterator[Record | MoreTime]:
             if not texts[number].strip() and (shown := page.get_contents()) is not None and _DRAWS.search(shown.get_data()):
                 scanned.append(number)
     missing = list[str]()
-    if scanned and not can_recognize():
-        error = MissingExtra.of(f"{len(scanned):,} of {len(texts):,} pages are pictures, which need rapidocr", "ocr")
-        if not any(map(str.strip, texts.values())):
-            raise error
+    try:
+        if scanned:
+            library("rapidocr.main", f"{len(scanned):,} of {len(texts):,} pages are pictures, which need rapidocr", "ocr")
+    except MissingExtra as error:
+        if can_recognize() or not any(map(str.strip, texts.values())):  # a failing import can be repaired
+            raise
         scanned, missing = [], [str(error)]
 
     drawn = cache(lambda: library("pypdfium2", "pictures of pages need pypdfium2", "ocr").PdfDocument(data))
 
     def pixels(number: int) -> Any:
         page = drawn()[number - 1]
-        return page.render(scale=_LONGEST_SIDE / max(page.get_size()), grayscale=True).to_numpy()
+        rows = page.render(scale=_LONGEST_SIDE / max(page.get_size()), grayscale=True).to_numpy()
+        return rows, page.get_objects(filter=[3])  # pictures
 
     yield from _with_scans(texts, scanned, pixels, missing, title=said_title(title) or None, left_out=left_out)
+
+
+def _is_damaged(picture: Any) -> bool:
+    with suppress(Exception):
+        return not picture.get_bitmap().to_numpy().any()  # pdfium draws what it cannot unpack in black
+    return True
 
 
 def _written(page: Any) -> Iterator[str]:
@@ -104,7 +114,9 @@ PICTURES = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG", ".tif": "TIFF", ".ti
 
 _MOST_SECONDS_OF_SCANS = 3_600  # of processor time, for the scanned pages of a file
 _LONGEST_SIDE = 2_000  # pixels of a page that is recognised: 170 for an inch of A4
+_SHORTEST_SIDE = 32  # pixels: rapidocr makes smaller pictures larger, in both directions
 _MOST_PIXELS = 2**26  # of a picture that is decoded
+_TOO_LARGE = f"it has more than {_MOST_PIXELS:,} pixels"
 
 
 def can_recognize() -> bool:
@@ -114,23 +126,28 @@ def can_recognize() -> bool:
 
 def read_picture(path: Path, files: Files) -> Iterator[Record | MoreTime]:
     """Read a picture as a scanned page. The pictures of a TIFF file are its pages."""
-    library("rapidocr", "pictures need rapidocr", "ocr")
+    library("rapidocr.main", "pictures need rapidocr", "ocr")
     from PIL import Image, ImageOps
 
-    with parsing("it is no picture that Pillow can read"):
-        picture = Image.open(io.BytesIO(read_bytes(path)), formats=[*set(PICTURES.values())])
+    data = io.BytesIO(read_bytes(path))
+    try:
+        picture = Image.open(data, formats=[*set(PICTURES.values())])
         frames = picture.n_frames if picture.format == "TIFF" else 1  # type: ignore[attr-defined]
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning):
+        raise Unreadable(_TOO_LARGE) from None
+    except Exception:  # whose message has an address in memory
+        raise Unreadable("it is no picture that Pillow can read") from None
 
     def pixels(number: int) -> Any:
         picture.seek(number - 1)
         picture.draft("L", (_LONGEST_SIDE, _LONGEST_SIDE))  # a JPEG is made smaller while it is decoded
         if math.prod(picture.size) > _MOST_PIXELS:
-            raise Unreadable(f"it has more than {_MOST_PIXELS:,} pixels")
+            raise Unreadable(_TOO_LARGE)
         small = picture.convert("RGBA" if picture.has_transparency_data else "L")
         small.thumbnail((_LONGEST_SIDE, _LONGEST_SIDE))
         if small.mode == "RGBA":
             small = Image.alpha_composite(Image.new("RGBA", small.size, "white"), small)
-        return np.asarray(ImageOps.exif_transpose(small).convert("L"))
+        return np.asarray(ImageOps.exif_transpose(small).convert("L")), ()
 
     yield from _with_scans({}, range(1, frames + 1), pixels, [])
 
@@ -138,7 +155,7 @@ def read_picture(path: Path, files: Files) -> Iterator[Record | MoreTime]:
 def _with_scans(
     texts: Mapping[int, str], scanned: Sequence[int], pixels: Callable[[int], Any], missing: list[str], **others: Any
 ) -> Iterator[Record | MoreTime]:
-    """Recognise the scanned pages, whose ``pixels`` are rows of grey values, and yield the document of all pages."""
+    """Recognise the scanned pages and yield the document. ``pixels`` gives a page's grey values and pdfium's pictures."""
     recognized, until = dict[int, str](), time.process_time() + _MOST_SECONDS_OF_SCANS
     for number in scanned:
         if time.process_time() > until:
@@ -146,14 +163,19 @@ def _with_scans(
             break
         yield MoreTime()
         try:
-            seen = _recognizer()(pixels(number))
-            recognized[number] = in_reading_order(seen.boxes, seen.txts or ())
+            rows, pictures = pixels(number)
+            padding = [(0, max(0, _SHORTEST_SIDE - side)) for side in rows.shape]
+            seen = _recognizer()(np.pad(rows, padding, mode="edge"))
+            if not (text := in_reading_order(seen.boxes, seen.txts or ())) and any(map(_is_damaged, pictures)):
+                raise Unreadable("it gives no text, and a picture on it is damaged or all black")
+            recognized[number] = text
         except Exception as error:
             missing.append(f"the scanned page {number:,} is left out: {error or type(error).__name__}")
-    if not recognized and not any(map(str.strip, texts.values())):
-        raise Unreadable(missing[0] if missing else NO_TEXT)
-    pages = Assembly()
-    for number, text in sorted({**texts, **recognized}.items()):
+    pages, both = Assembly(), {**texts, **recognized}
+    if (missing or not recognized) and not any(map(str.strip, both.values())):
+        empty = "it has no text, and no pictures whose text could be recognised"
+        raise Unreadable([*missing, *others.get("left_out", ()), empty][0])
+    for number, text in sorted(both.items()):
         pages.add(text, "scanned page" if number in recognized else "page", number)
     text, metadata = pages.text if pages.text.strip() else "", {"ocr": True} if recognized else {}
     yield pages.record(None)._replace(text=text, metadata=metadata, missing=missing, **others)

@@ -18,7 +18,6 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache
 from multiprocessing.spawn import get_executable
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -358,11 +357,6 @@ def _limit(name: str, value: int) -> None:
 def _size_of_process() -> int:
     """Return this process's size in bytes, or 0 where the system does not say it."""
     try:
-        return int(os.pread(_statistics(), 100, 0).split()[0]) * os.sysconf("SC_PAGE_SIZE")
+        return int(Path("/proc/self/statm").read_bytes().split()[0]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError):
         return 0
-
-
-@cache
-def _statistics() -> int:
-    return os.open("/proc/self/statm", os.O_RDONLY)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -106,7 +106,9 @@ class FileReading:
         self._reasons: dict[str, list[str]] = {}  # the first reason, and an empty text for each further one
         self._noted: set[Path] = set()  # files that were not read completely
         self.seen: Mapping[Path, FileStatus] | None = None  # files that have changed since are left out
-        self.unchanged: Callable[[Path, str, Files], Sequence[str] | None] = lambda path, name, files: None
+        self.missing: dict[Path, list[str]] = defaultdict(list)  # notes that another reading would repeat
+        # The ids and the notes of an unchanged file
+        self.unchanged: Callable[[Path, str, Files], tuple[list[str], list[str]] | None] = lambda path, name, files: None
         self.ahead: Callable[[Iterable[Step], Files], Iterator[tuple[Step, Iterable[Record | BadRecord]]]] = in_limits
         self.passed: list[str] = []  # document ids of unchanged files, which were not read
         self.order: dict[str, int] = {}  # of the ids of all documents
@@ -141,6 +143,13 @@ class FileReading:
             return False
         is_gone = self.seen is not None and path in self.seen and path not in self._read and path not in self._own
         return is_gone or any(each in self._unread for each in (path, *path.parents))
+
+    def keeps(self, document: Document, stored: Mapping[str, object]) -> bool:
+        """Whether the index keeps a PDF's document with recognised text, since no picture in the PDF could be read now."""
+        had_scans = "ocr" in stored.keys() - document.metadata.keys()
+        if is_kept := had_scans and isinstance(document, FileDocument) and document.path in self.missing:
+            self._unread.add(document.path)
+        return is_kept
 
     def skip_document(self, id_: str, reason: str) -> None:
         """Record that a user's document could not be stored."""
@@ -193,7 +202,14 @@ class FileReading:
                 self._unread.add(item)
                 yield Step(item, ())
             else:
-                ids = self.unchanged(item, names.name(item), files)
+                ids, notes = self.unchanged(item, names.name(item), files) or (None, ())
+                for note in notes:
+                    self._note(names.name(item), note, strict=False)
+                suffix = item.suffix.lower()
+                if ids is None and item not in named and suffix in {*PICTURES} - {*files.readers} and not can_recognize():
+                    self._unread.add(item)  # so its document stays
+                    yield Step(LeftOut(item, f"{suffix} without the extra 'ocr'"))
+                    continue
                 what = None if ids is not None or item in named else what_leafspan_wrote(item)
                 if what is None:
                     self._read.add(item)
@@ -224,6 +240,7 @@ class FileReading:
                 self._noted.add(path)
             for reason in record.missing:
                 self._note(name, reason, strict=False)
+                self.missing[path].append(reason)
             self.order.setdefault(checked.id, len(self.order))
             yield FileDocument(
                 checked.id,
@@ -286,8 +303,7 @@ def files_at(named: Path, files: Files) -> Iterator[Path | NotRead | LeftOut]:
         yield real
         return
 
-    without = {suffix for suffix in PICTURES if suffix not in files.readers and not can_recognize()}
-    suffixes = {*suffixes_of(files)} - without
+    suffixes = {*suffixes_of(files)}
 
     def below(path: Path) -> PurePosixPath:
         return PurePosixPath(path.relative_to(real).as_posix())
@@ -299,10 +315,8 @@ def files_at(named: Path, files: Files) -> Iterator[Path | NotRead | LeftOut]:
         return not path.name.startswith(".") and not files.leaves_out(below(path))
 
     for item in find_files(real, takes=takes, enters=enters):
-        if not isinstance(item, LeftOut) or item.kind == AN_INDEX:
+        if not isinstance(item, LeftOut) or item.kind == AN_INDEX or files.matches(below(item.path)):
             yield item
-        elif files.matches(below(item.path)):
-            yield item._replace(kind=f"{item.kind} without the extra 'ocr'") if item.kind in without else item
 
 
 def real_path(path: Path) -> Path:

@@ -88,7 +88,12 @@ class Files:
             if name == "text_field" or getattr(self, name) is not None:
                 check_text(name, getattr(self, name))
         if self.encoding is not None:
-            _check_encoding(self.encoding)
+            check_text("encoding", self.encoding)
+            try:
+                codecs.lookup(self.encoding)
+            except LookupError:
+                rule = "encoding must be one that Python knows, such as 'latin-1'"
+                raise InvalidArgument(f"{rule}, got {shown(self.encoding)}") from None
         _check_readers(self.readers)
         object.__setattr__(self, "readers", {suffix.lower(): reader for suffix, reader in self.readers.items()})
         check_flag("outputs", self.outputs)
@@ -124,14 +129,6 @@ def _check_readers(readers: object) -> None:
             raise InvalidArgument(f"{rule}, got the suffix {shown(suffix)}")
         if not callable(reader) and not hasattr(reader, "load_data"):
             raise InvalidArgument(f"{rule}, got {shown(reader)} for {suffix}")
-
-
-def _check_encoding(encoding: object) -> None:
-    check_text("encoding", encoding)
-    try:
-        codecs.lookup(str(encoding))
-    except LookupError:
-        raise InvalidArgument(f"encoding must be one that Python knows, such as 'latin-1', got {shown(encoding)}") from None
 
 
 def _matches(path: PurePosixPath, pattern: str) -> bool:
@@ -185,7 +182,8 @@ def find_files(
             waiting.pop()
             continue
         try:
-            is_link, is_folder = path != folder and _is_link(path), path.is_dir()
+            is_link = path != folder and (path.is_symlink() or bool(getattr(path, "is_junction", bool)()))
+            is_folder = path.is_dir()
             is_there = not is_link or path.exists()
             names = sorted(os.listdir(path)) if path == folder or (is_folder and not is_link and enters(path)) else None
         except OSError as error:  # its path is too long, or its folder must not be searched: it may be a wanted file
@@ -204,18 +202,9 @@ def find_files(
                 names = [name for name in names if path == folder and not _OWN.fullmatch(name)]
             waiting.append(iter([path / name for name in names]))
         elif is_folder or not takes(path):
-            yield LeftOut(path, _kind(path))
+            yield LeftOut(path, "hidden" if path.name.startswith(_HIDDEN) else path.suffix.lower() or "without a suffix")
         else:
             yield path
-
-
-def _kind(path: Path) -> str:
-    """Return the kind of a file that is left out: its suffix, if any."""
-    return "hidden" if path.name.startswith(_HIDDEN) else path.suffix.lower() or "without a suffix"
-
-
-def _is_link(path: Path) -> bool:
-    return path.is_symlink() or bool(getattr(path, "is_junction", bool)())
 
 
 @dataclass(frozen=True, slots=True)

@@ -205,8 +205,10 @@ def _front_fields(front: str, left_out: list[str]) -> dict[Any, object] | None:
     body = LINE_END.sub("\n", fences)[3:].lstrip(" \t").removeprefix("\n").rpartition("\n")[0] + "\n"
     if body.startswith("\n") and body != "\n":
         return None
-    if reason := _too_much(body):
-        return _without_fields(body, reason, left_out)
+    if len(body) > _LONGEST:
+        return _without_fields(body, f"it has more than {_LONGEST:,} characters", left_out)
+    if _depth(body) > _DEEPEST:
+        return _without_fields(body, f"it has more than {_DEEPEST} brackets within each other", left_out)
     return _toml(body, left_out) if fences.startswith("+") else _yaml(body, left_out)
 
 
@@ -263,13 +265,6 @@ def _without_fields(body: str, reason: str, left_out: list[str]) -> dict[Any, ob
         return None
     title = _TITLE_FIELD.search(body)
     return {"title": _as_written(title[1])} if title else {}
-
-
-def _too_much(body: str) -> str | None:
-    """Return why a front matter would keep a parser busy, or None if it would not."""
-    if len(body) > _LONGEST:
-        return f"it has more than {_LONGEST:,} characters"
-    return f"it has more than {_DEEPEST} brackets within each other" if _depth(body) > _DEEPEST else None
 
 
 def _depth(body: str) -> int:

@@ -251,6 +251,8 @@ class _Ingestion:
             current = None if row is None or row.version is None else row
             if current is not None:
                 self._check_replacing(shown, current)
+                if self.rules.reading.keeps(shown, current.metadata):
+                    continue
             if scope is not None or isinstance(document, FileDocument):  # with the scope's values, or its place in the file
                 hash_ = yield Call(hash_of, (document,))
             if current is not None and current.hash == hash_:

@@ -133,7 +133,7 @@ def _respelled(document: Document, spellings: Mapping[str, str]) -> Document:
 
 
 _NAME = "files"  # without a suffix of files that are read: a folder of documents may hold it
-_FORMAT = 2  # raise it when a reader returns something else for the same file
+_FORMAT = 3  # raise it when a reader returns something else for the same file
 _MOST_DOCUMENTS = 10_000  # of one file: remembering more takes about as long as reading the file
 _COARSEST = 2_000_000_000  # nanoseconds between the time stamps of the coarsest file systems
 
@@ -150,18 +150,19 @@ class FileMemory:
         self._new: dict[str, list[Any]] = {}  # file properties before reading
         self._documents: dict[str, list[list[str]]] = defaultdict(list)  # ids and hashes of the documents that were read
 
-    def unchanged(self, path: Path, name: str, files: Files) -> list[str] | None:
-        """Return the ids of an unchanged file's documents, or None if the file must be read."""
-        recipe = _recipe(path, files)
+    def unchanged(self, path: Path, name: str, files: Files) -> tuple[list[str], list[str]] | None:
+        """Return the ids of an unchanged file's documents, and its notes; or None if the file must be read."""
+        recipe = _recipe(path, files, ocr=is_recognized(path))
         if recipe is None or self._path is None:
             return None
         now, seen = time.time_ns(), file_status(path)
         if seen is None:
             return None
         status = [*seen, recipe]
-        *earlier, documents = self._earlier.get(str(path), [[]])
-        if not files.checksum and earlier == status and all(self._has(name, *each) for each in documents):
-            return [id_ for id_, _ in documents]
+        *earlier, notes, documents = self._earlier.get(str(path), [[], []])
+        is_same = earlier in (status, [*seen, _recipe(path, files, ocr=True)])  # recognised text stays without the extra
+        if not files.checksum and is_same and all(self._has(name, *each) for each in documents):
+            return [id_ for id_, _ in documents], notes
         if max(seen[1:3]) + _COARSEST < now:
             self._new[str(path)] = status
         return None
@@ -179,11 +180,11 @@ class FileMemory:
                 self._documents[str(document.path)].append([document.id, hash_of(document)])
             yield document
 
-    def keep(self, unread: Iterable[Path]) -> None:
+    def keep(self, unread: Iterable[Path], notes: Mapping[Path, list[str]]) -> None:
         """Remember the files that were read completely. If the disk refuses, the next sync reads the files again."""
         without = {*map(str, unread)}
         new = {
-            path: [*status, self._documents[path]]
+            path: [*status, notes.get(Path(path), []), self._documents[path]]
             for path, status in self._new.items()
             if path not in without and 0 < len(self._documents[path]) <= _MOST_DOCUMENTS
         }
@@ -194,12 +195,12 @@ class FileMemory:
             file.write(json.dumps({"format": _FORMAT, "files": kept | new}).encode())
 
 
-def _recipe(path: Path, files: Files) -> str | None:
+def _recipe(path: Path, files: Files, *, ocr: bool) -> str | None:
     """Describe briefly how a file is read, or return None for a user's function, which may have changed."""
     if path.suffix.lower() in files.readers:
         return None
     options = [_FORMAT, _version(), files.encoding, files.text_field, files.id_field, files.title_field, files.outputs]
-    options += ["ocr"] * is_recognized(path)  # a file that was read without the extra is read again
+    options += ["ocr"] * ocr  # a file that was read without the extra is read again
     return hashlib.sha256(json.dumps(options).encode()).hexdigest()[:8]
 
 
@@ -216,7 +217,7 @@ def _read(path: Path | None) -> dict[str, list[Any]]:
         stored = json.loads(path.read_bytes())
         if stored["format"] != _FORMAT:
             return {}
-        return {str(name): each for name, each in stored["files"].items() if len(each) == 6 and _are_hashes(each[-1])}
+        return {str(name): each for name, each in stored["files"].items() if len(each) == 7 and _are_hashes(each[-1])}
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return {}
 

@@ -106,7 +106,7 @@ def sync(target: WriteTarget, source: object, options: SyncOptions, rules: Inges
         may_replace=None if isinstance(coverage, FileCoverage) else coverage.covers,
     )
     if memory is not None and not options.dry_run:
-        yield Call(memory.keep, (reading.unread,))
+        yield Call(memory.keep, (reading.unread, reading.missing))
     unchanged = sorted([*ingested.unchanged, *reading.passed], key=lambda id_: reading.order.get(id_, 0))
     kept = {*ingested.added, *ingested.replaced, *unchanged}
     left = [row for id_, row in sorted(rows.items()) if row.version is not None and id_ not in kept]
