@@ -202,6 +202,21 @@ def test_each_phrasing_is_read_and_an_explanation_says_so(shared_index: Index):
     assert '   - "dannce" was read as "dance"' in explain(shared_index, "Who decoded the dannce?").lines
 
 
+@pytest.mark.parametrize("strategy", [*strategies(), Hybrid(min_answer_probability=0.9999999)], ids=repr)
+def test_an_explanation_is_that_of_the_question_as_it_is_read_and_says_so(shared_index: Index, strategy: Strategy):
+    notes = ('"decooded" was read as "decoded"', '"dannce" was read as "dance"')
+    for document in ("bees", "harbour"):
+        right = explain(shared_index, "Who decoded the dance?", strategy, document_id=document)
+        wrong = explain(shared_index, "Who decooded the dannce?", strategy, document_id=document)
+        assert (right.notes, wrong.notes) == ((), notes)
+        assert wrong.standings == right.standings
+        assert [line for line in wrong.lines if not any(note in line for note in notes)] == [*right.lines]
+        assert all(any(note in line for line in wrong.to_dict()["sentences"]) for note in notes)
+    assert not explain(shared_index, "Who decoded the dance?", strategy).notes
+    nothing = explain(shared_index, "Who decooded the dannce?", Hybrid(min_answer_probability=0.9999999))
+    assert (nothing.passages, nothing.lines[:2]) == ((), notes)
+
+
 def test_a_strategy_may_search_the_words_as_they_are(shared_index: Index):
     for kind in (BM25, Hybrid):
         asked = "the dannce of bees"

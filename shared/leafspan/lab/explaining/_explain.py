@@ -26,6 +26,7 @@ from leafspan.lab.explaining._target import (
     Target,
     find_target,
     inside,
+    notes_of,
     searches_leaves,
     standing_in_results,
     standings_in_searches,
@@ -184,6 +185,7 @@ class _Explaining:
             found=len(result.candidates),
             requests=tuple(map(_timed, self._answers.record or [])),
             seconds=self._seconds,
+            notes=notes_of(self._answers.record or []),
         )
         if piece is None or target is None:
             return explanation

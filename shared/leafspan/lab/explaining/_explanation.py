@@ -97,6 +97,7 @@ class Explanation:
             cannot be returned.
         retrievals: How many retrievals the explanation took.
         piece_lines: The explanation of the piece, in sentences.
+        notes: How misspelt words of the question were read.
     """
 
     question: str | None
@@ -115,11 +116,13 @@ class Explanation:
     passage: Passage | None = None
     retrievals: int = 1
     piece_lines: tuple[str, ...] = field(default=(), repr=False)
+    notes: tuple[str, ...] = ()
 
     @property
     def lines(self) -> tuple[str, ...]:
         """The explanation in sentences: about the piece if there is one, otherwise about all returned passages."""
-        return self.piece_lines if self.document_id is not None else tuple(_of_all(self))
+        lines = self.piece_lines if self.document_id is not None else tuple(_of_all(self))
+        return (*(note for note in self.notes if not any(note in line for line in lines)), *lines)
 
     @property
     def returned(self) -> bool:

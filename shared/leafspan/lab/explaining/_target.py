@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
+from itertools import groupby
 from typing import TypeVar
 
 from leafspan.checks import check_whole, checked_id, is_unicode, shown
@@ -147,10 +148,34 @@ def searches_leaves(record: Sequence[Answered]) -> bool:
     return any(isinstance(each.request, _OF_AN_INDEX) for each in record)
 
 
+def notes_of(record: Sequence[Answered]) -> tuple[str, ...]:
+    """How the searches read misspelt words of the question."""
+    respelt = [read for answered in record for read in _respelt(answered)]
+    return tuple(dict.fromkeys(f'"{word}" was read as "{other}"' for read in respelt for word, other in read.items()))
+
+
+def _respelt(answered: Answered) -> list[Mapping[str, str]]:
+    """The misspelt words of each question of a search that found only those."""
+    return [row.respelt for row in answered.answer if row.respelt] if isinstance(answered.request, LexicalSearch) else []
+
+
+def _of_question_as_read(record: Sequence[Answered]) -> list[Answered]:
+    """The record without the searches for a question as it is written that were repeated for the question as it is read."""
+    kept: list[Answered] = []
+    for _, group in groupby(record, lambda each: isinstance(each.request, LexicalSearch | VectorSearch)):
+        searches = list(group)
+        lexical = [each for each in searches if not _respelt(each)]
+        repeated = len(searches) - len(lexical)
+        vectors = [each for each in lexical if isinstance(each.request, VectorSearch) and not each.request.summaries]
+        dropped = set(map(id, vectors[:repeated]))
+        kept += [each for each in lexical if id(each) not in dropped]
+    return kept
+
+
 def standings_in_searches(record: Sequence[Answered], target: Target) -> list[Standing]:
     """The piece's rank in each search. Of searches that differ only in their depth, the deepest one is used."""
     deepest: dict[tuple[str, str | None], Standing] = {}
-    for answered in record:
+    for answered in _of_question_as_read(record):
         for standing in _standings(answered, target):
             key = (standing.source, standing.query)
             best = deepest.get(key)
