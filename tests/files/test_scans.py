@@ -376,6 +376,8 @@ def test_a_damaged_scan_keeps_its_document(
         synced = index.sync(docs)
         assert [each.reason for each in synced.skipped] == reasons
         assert (synced.replaced, synced.deleted) == (() if reasons else ("docs/scan.pdf",), ())
+        (docs / "mixed.pdf").write_bytes(joined(pdf(["Another page."]), damaged_scan(stream, kind)))
+        assert index.sync(docs).replaced == (() if reasons else ("docs/mixed.pdf",))
 
 
 def test_notes_of_unchanged_files_stay(docs: Path, sizes: list[Any], monkeypatch: pytest.MonkeyPatch):
