@@ -62,10 +62,10 @@ def documents(leaves: int) -> Iterator[Document]:
         yield Document(f"d{number}", text)
 
 
-def ask(folder: str) -> None:
-    """Ask until the process is ended, and print for each question when it began, how long it took, and what is wrong."""
+def ask(folder: str, log: Path) -> None:
+    """Ask until the process is ended, and log for each question when it began, how long it took, and what is wrong."""
     questions = shuffled_questions(200, random.Random(2))
-    with Index.open(folder) as index, warnings.catch_warnings():
+    with Index.open(folder) as index, warnings.catch_warnings(), log.open("w") as lines:
         warnings.simplefilter("ignore", RuntimeWarning)
         index.warm()
         for number in range(10**9):
@@ -80,13 +80,13 @@ def ask(folder: str) -> None:
                 vectors = np.asarray(WORDLLAMA.documents([each.text for each in passages]))
                 scores = vectors @ query / np.linalg.norm(vectors, axis=1) / np.linalg.norm(query)
                 wrong = int((np.abs(scores - [each.score for each in passages]) > TOLERANCE).sum()) + (len(passages) < 5)
-            print(json.dumps([began, took, wrong]), flush=True)
+            print(json.dumps([began, took, wrong]), file=lines, flush=True)
             time.sleep(PAUSE)
 
 
-def started(processor: int, *arguments: str) -> subprocess.Popen[str]:
+def started(processor: int, *arguments: str) -> subprocess.Popen[bytes]:
     """Start a process on this processor, so that the two processes do not share one if there are several."""
-    process = subprocess.Popen([sys.executable, __file__, *arguments], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen([sys.executable, __file__, *arguments])
     if hasattr(os, "sched_setaffinity"):
         all_of_them = sorted(os.sched_getaffinity(0))
         os.sched_setaffinity(process.pid, {all_of_them[processor % len(all_of_them)]})
@@ -148,11 +148,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--leaves", type=int, default=100_000)
     parser.add_argument("--kills", type=int, default=10)
-    parser.add_argument("--ask", help=argparse.SUPPRESS)
+    parser.add_argument("--ask", nargs=2, help=argparse.SUPPRESS)
     parser.add_argument("--reembed", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.ask:
-        ask(arguments.ask)
+        ask(arguments.ask[0], Path(arguments.ask[1]))
         return 0
     if arguments.reembed:
         with Index.open(arguments.reembed) as index:
@@ -164,14 +164,15 @@ def main() -> int:
             index.add(documents(arguments.leaves), progress=False)
             index.warm()
             print(f"{index.stats().leaves:,} leaves in {index.count():,} documents")
-        asking = started(1, "--ask", folder)
-        assert asking.stdout is not None
-        asking.stdout.readline()  # it is warm
+        log = Path(place) / "log"
+        asking = started(1, "--ask", folder, str(log))
+        while not (log.exists() and log.read_text()):  # until it is warm
+            time.sleep(0.1)
         elsewhere = str(shutil.copytree(folder, Path(place) / "elsewhere"))
         _, control = killed_again_and_again(elsewhere, 0, random.Random(1))
         kills, windows = killed_again_and_again(folder, arguments.kills, random.Random(1))
         asking.terminate()
-        answers = [json.loads(line) for line in asking.stdout.read().splitlines() if line.endswith("]")]
+        answers = [json.loads(line) for line in log.read_text().splitlines() if line.endswith("]")]
         wrong = sum(each[2] for each in answers)
         print(f"{kills} kills; {len(answers):,} questions, {wrong} passages with another score than by the old vectors")
         for where, some in (("another folder", control), ("this folder", windows)):
