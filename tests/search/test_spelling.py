@@ -233,6 +233,25 @@ def test_what_a_misspelt_question_needs_is_there_after_warming_up(shared_index: 
     assert _languages._identifier.cache_info().currsize == 1
 
 
+def test_what_a_question_is_read_as_follows_the_index_and_the_view(tmp_path: Path):
+    """It is remembered by question, as long as neither documents nor views have changed."""
+
+    def notes(view: View) -> set[str]:
+        return {note for each in view.retrieve("the vesel", BM25()) for note in each.trace.notes if "was read as" in note}
+
+    said = {'"vesel" was read as "vessel"'}
+    with Index.open(tmp_path / "kb") as index:
+        index.add(
+            [Document("a", "Register the vessel.", metadata={"y": 1}), Document("b", "The voyage.", metadata={"y": 2})]
+        )
+        first, second = index.scoped(F("y") == 1), index.scoped(F("y") == 2)
+        assert [notes(view) for view in (index, first, second, index, second)] == [said, said, set(), said, set()]
+        index.add(Document("a", "Register the vessel.", metadata={"y": 2}))
+        assert [notes(view) for view in (index, second)] == [said, said]
+        index.add(Document("c", "The vesel is a unit.", metadata={"y": 3}))
+        assert [notes(view) for view in (index, second)] == [set(), said]
+
+
 def test_only_leaves_decide_what_is_misspelt(tmp_path: Path):
     with Index.open(tmp_path / "kb", splitter=SPLITTER) as index:
         index.add(

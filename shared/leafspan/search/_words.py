@@ -9,6 +9,7 @@ from functools import partial
 from itertools import chain
 from math import log
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from leafspan.checks import check_choice
 from leafspan.embedding import is_english
@@ -48,6 +49,7 @@ _ANOTHER_WRITING = 0.5  # weight of a word that documents write in another way; 
 ENGINES = {"postings": Corpus, "rank-bm25": RankBM25}
 
 _SOFT_MATCHER = ""
+_RESPELT, _MOST_RESPELT = "respelt", 1_000  # questions of a view
 _POSTINGS = ("lengths", "starts", "readings", "words", "word_ends", "row_ends", "rows", "counts")
 _LEAF_WORDS = ("leaf_words", "leaf_word_ends", "plain_words", "plain_word_ends")
 _IN_PARTS = ("rows", "counts", "leaf_words")
@@ -174,7 +176,13 @@ class LexicalIndex:
             else:
                 scores, larger, idf = corpus.score_with_nodes(terms, settings=settings, counting=counting, own=reading)
             if scores.misses and request.spelling and not request.summaries:
-                words_read = self._respelt(question, readings, corpus, snapshot, visible)
+                # By question, since strategies and callers ask the same ones again.
+                respelt_before = self._over(snapshot, _RESPELT).setdefault(visible, {})
+                if len(respelt_before) > _MOST_RESPELT:
+                    respelt_before.clear()
+                if (words_read := respelt_before.get(question)) is None:
+                    words_read = self._respelt(question, readings, corpus, snapshot, visible)
+                    respelt_before[question] = words_read
                 if words_read:
                     matches.append(LexicalMatches([], 0.0, respelt=words_read))
                     continue
@@ -291,13 +299,15 @@ class LexicalIndex:
         return respelt(question, own[0], analyzers, corpus, leaves_with, is_english, words_with) if own else {}
 
     def _over(self, snapshot: MirrorSnapshot, name: str) -> Any:
-        """The engine of this name, or the soft matcher, over a snapshot. They are cached until the snapshot changes."""
+        """The engine of this name, the soft matcher, or what was respelt. They are cached until the snapshot changes."""
         cached_for, cache = self._cache
         if cached_for is not snapshot:
             cache = {}
             self._cache = (snapshot, cache)
         if name not in cache:
-            if name == _SOFT_MATCHER:
+            if name == _RESPELT:
+                cache[name] = WeakKeyDictionary()
+            elif name == _SOFT_MATCHER:
                 cache[name] = SoftMatcher(_read_in_parts(snapshot, _LEAF_WORDS))
             else:
                 check_choice("engine", name, ENGINES)
