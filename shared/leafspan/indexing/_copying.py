@@ -87,7 +87,7 @@ def copy_store(
             with (yield from target.start_writing(timeout, ids)) as writer:
                 yield from writer.delete([writer.rows[id_] for id_ in ids if id_ in writer.rows])
     if recipe is not None:
-        return len(wanted), sum(row.leaves for row in wanted.values()), written  # whoever switches compares again
+        return len(wanted), sum(row.leaves for row in wanted.values()), written  # take_place compares again
     raise ConcurrentUpdate("documents were changed faster than they were copied: run it again when there are fewer writes")
 
 

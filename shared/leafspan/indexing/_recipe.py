@@ -11,15 +11,14 @@ from typing import NamedTuple
 from leafspan.checks import STRUCTURE_KEY
 from leafspan.documents import IndexSettings, indexed_heads, indexed_texts, unpack_place
 from leafspan.embedding import Embed
-from leafspan.errors import DocumentNotFound
 from leafspan.files import Parts, page_starts
-from leafspan.flows import Flow
-from leafspan.indexing._contents import get_document
+from leafspan.flows import Call, Flow
+from leafspan.indexing._contents import put_together
 from leafspan.indexing._known_files import hash_of, lines_before, markup_of
 from leafspan.indexing._writing import NewVersion, embed_leaves, split_document
 from leafspan.splitting import Heading, Layout, breaks_between, layout_of
 from leafspan.store import PARTS_KEY, DocumentToWrite, Reader, Row, Store, read_consistently
-from leafspan.values import Document
+from leafspan.values import Document, Leaf
 
 
 class Prepared(NamedTuple):
@@ -50,9 +49,9 @@ class Recipe:
 
     def prepared(self, source: Store, ids: Sequence[str]) -> Flow[list[Prepared]]:
         """Return documents with the texts to embed, without documents that are gone."""
-        return read_consistently(
-            source, partial(self._cut if self.has_other_leaves else self._copied, source=source, ids=ids)
-        )
+        prepare = self._cut if self.has_other_leaves else self._copied
+        stored = yield from read_consistently(source, partial(stored_documents, ids=ids))
+        return (yield Call(list, (map(prepare, stored),)))  # type: ignore[no-any-return]  # it would block an event loop
 
     def embedded(self, prepared: Sequence[Prepared]) -> Flow[list[DocumentToWrite]]:
         """Return the documents with their vectors."""
@@ -61,31 +60,22 @@ class Recipe:
         vectors = iter((yield from embed_leaves(texts, heads, self.settings, self.embed)))
         return [each.document._replace(vectors=[next(vectors) for _ in each.texts]) for each in prepared]
 
-    def _copied(self, reader: Reader, *, source: Store, ids: Sequence[str]) -> Flow[list[Prepared]]:
-        return [self._of_stored(each) for each in (yield from stored_documents(reader, ids))]
-
-    def _of_stored(self, written: DocumentToWrite) -> Prepared:
-        row, indexed = written.row, written.texts
+    def _copied(self, stored: DocumentToWrite) -> Prepared:
+        row, indexed = stored.row, stored.texts
         if self.settings.context_sentences:
-            places = zip(row.leaf_ids, written.metadatas, strict=True)
-            leaves = [unpack_place(leaf, metadata[STRUCTURE_KEY]) for leaf, metadata in places]
-            document = Document(row.document_id, "".join(written.texts))
-            indexed = indexed_texts(document, leaves, context_sentences=self.settings.context_sentences)
-        return Prepared(written, indexed, indexed_heads(row.title, row.sections, row.leaves))
+            document = Document(row.document_id, "".join(stored.texts))
+            indexed = indexed_texts(document, _leaves(stored), context_sentences=self.settings.context_sentences)
+        return Prepared(stored, indexed, indexed_heads(row.title, row.sections, row.leaves))
 
-    def _cut(self, reader: Reader, *, source: Store, ids: Sequence[str]) -> Flow[list[Prepared]]:
-        made = []
-        for row, texts, metadatas, _ in (yield from stored_documents(reader, ids)):
-            try:
-                document = yield from get_document(source, row.document_id)
-            except DocumentNotFound:
-                continue
-            new = NewVersion(document, row.hash or hash_of(document), replace(row, hash=""), row.language)
-            layout = _layout(row, document.text, texts), lines_before(row.extra)
-            split = split_document(new, self.settings, extra=row.extra, stored_layout=layout)
-            row_keys = document.metadata.keys() - metadatas[0].keys() if metadatas else ()
-            made.append(Prepared(split.with_vectors((), frozenset(row_keys)), split.texts, split.heads))
-        return made
+    def _cut(self, stored: DocumentToWrite) -> Prepared:
+        row, texts, metadatas, _ = stored
+        document = put_together(row, list(zip(_leaves(stored), texts, metadatas, strict=True)))
+        assert document is not None  # trees are not cut
+        new = NewVersion(document, row.hash or hash_of(document), replace(row, hash=""), row.language)
+        layout = _layout(row, document.text, texts), lines_before(row.extra)
+        split = split_document(new, self.settings, extra=row.extra, stored_layout=layout)
+        row_keys = document.metadata.keys() - metadatas[0].keys() if metadatas else ()
+        return Prepared(split.with_vectors((), frozenset(row_keys)), split.texts, split.heads)
 
 
 def stored_documents(reader: Reader, ids: Sequence[str]) -> Flow[list[DocumentToWrite]]:
@@ -103,6 +93,11 @@ def count_texts(prepared: Sequence[Prepared], recipe: Recipe) -> int:
     """Return how many texts are embedded for these documents."""
     heads = {head for each in prepared for head in each.heads if head} if recipe.settings.title_weight else ()
     return sum(len(each.texts) for each in prepared) + len(heads)
+
+
+def _leaves(stored: DocumentToWrite) -> list[Leaf]:
+    places = zip(stored.row.leaf_ids, stored.metadatas, strict=True)
+    return [unpack_place(leaf, metadata[STRUCTURE_KEY]) for leaf, metadata in places]
 
 
 def _layout(row: Row, text: str, leaves: Sequence[str]) -> Layout:

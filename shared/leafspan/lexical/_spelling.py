@@ -24,7 +24,7 @@ _WORD = re.compile(
     r"""|(?<!\S)\S*(?:[\d_@#=<>/\\]|\w[.:]\w)\S*|(?<![^\W\d_])([^\W\d_]{5,30}+)(?![^\W\d_]|['’](?!s\b))"""
 )
 _LEAST = 4  # letters of a word that another one is read as
-_MOST = 20  # words of a question, each of which takes milliseconds
+_MOST = 20  # words of a question that are read as others; each takes milliseconds
 _ENDING = 3  # letters that stay at the end of a word that is not English, since there other letters make another form
 _LONG = 8  # letters of a stem that may have two errors
 _BEGINNING = 4  # letters of this stem that stay

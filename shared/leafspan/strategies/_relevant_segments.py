@@ -35,7 +35,7 @@ class RelevantSegments(Strategy):
     The budget is the smaller of the call's budget and ``words``. If neither is given, it is ``passage_words`` for each
     of the ``k`` passages. If the call has no budget, the leaves that did not fit follow one by one.
 
-    A run goes on over a gap between two hits where that is worth more than a second run. Leaves in the gap that the base
+    A run includes the gap between two hits if one run is then worth more than two runs. Leaves in the gap that the base
     did not return have no relevance. leafspan loads them only if the gap has at most 10 characters a word of ``run_cost``.
 
     Args:
